@@ -1,0 +1,469 @@
+"""The exact output law of a sampler: every branch of its random choices, walked and weighed.
+
+A sampler that draws only through its argument `rng` is a deterministic function of what `rng` answers. `exact_law` hands
+it a generator whose answers are chosen, not drawn, and runs it once for each way the answers can fall:
+
+* ``rng.random()`` answers with a `Uniform`, a number known only to lie in an interval, at first [0, 1). A comparison
+  splits the interval at the threshold into two branches with the lengths as their probabilities; from then on the number
+  lies in its part, so a second comparison of the same number is judged by what the first one left.
+* ``rng.choice`` and ``rng.integers`` branch once for each value.
+
+A run that ends adds the product of its branch probabilities to its outcome. No seed, no sample, no tolerance.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from fractions import Fraction
+from functools import lru_cache
+from heapq import heappop, heappush
+from numbers import Rational, Real
+from typing import Any
+
+import numpy as np
+
+
+class NotWalkable(TypeError):
+    """The sampler asks its generator for something that has no finite set of branches."""
+
+
+class TooManyBranches(RuntimeError):
+    """The walk was stopped before every branch had ended.
+
+    Attributes
+    ----------
+    law : Law
+        Mass found so far for each outcome: a lower bound, sound for the branches that did end.
+    covered : Fraction
+        Its total; the rest, 1 − covered, is unknown.
+    """
+
+    def __init__(self, message: str, law: "Law", covered: Fraction):
+        super().__init__(message)
+        self.law, self.covered = law, covered
+
+
+class Law(dict[Hashable, Fraction]):
+    """Probability of each outcome that can occur, as fractions; outcomes of probability 0 are not listed."""
+
+    def __repr__(self) -> str:
+        def readable(mass: Fraction) -> str:
+            return str(mass) if mass.denominator <= 10**6 else f"{float(mass):.6g}"
+
+        return "{" + ", ".join(f"{outcome!r}: {readable(self[outcome])}" for outcome in _in_order(self)) + "}"
+
+    def map(self, function: Callable[[Any], Hashable]) -> "Law":
+        """Law of `function(outcome)`: a marginal, a length, an event."""
+        image = Law()
+        for outcome, mass in self.items():
+            value = function(outcome)
+            image[value] = image.get(value, Fraction(0)) + mass
+        return image
+
+    def vector(self, size: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Probabilities of the tokens 0 … size − 1 as float64, shape (size,)."""
+        return np.array([float(self.get(token, 0)) for token in range(size)])
+
+    def total_variation(self, other: "Mapping[Any, Any] | Iterable[Any]") -> Fraction:
+        """½ Σ |self − other| against another law, or a vector of probabilities over the tokens 0, 1, …"""
+        theirs = dict(other) if isinstance(other, Mapping) else dict(enumerate(other))
+        return sum((abs(self.get(x, Fraction(0)) - as_fraction(theirs.get(x, 0))) for x in self.keys() | theirs), Fraction(0)) / 2
+
+
+def _in_order(outcomes: Iterable[Any]) -> list[Any]:
+    try:
+        return sorted(outcomes)
+    except TypeError:  # outcomes of several types
+        return sorted(outcomes, key=repr)
+
+
+@lru_cache(maxsize=1 << 16)
+def _read(x: float) -> Fraction:
+    near = Fraction(x).limit_denominator(10**6)
+    return near if abs(near - Fraction(x)) <= Fraction(abs(x)) / 2**46 else Fraction(x)
+
+
+def as_fraction(x: Any) -> Fraction:
+    """Read a number as the fraction it stands for.
+
+    Parameters
+    ----------
+    x : number
+        A fraction or an integer is taken as it is. A float within a relative 2⁻⁴⁶ (some hundred rounding errors) of a
+        fraction whose denominator is at most a million is taken for that fraction: 0.1 + 0.2 is 3/10. Two such
+        fractions lie at least 10⁻¹² apart, so they cannot be confused. Any other float is taken to the last bit.
+
+    Returns
+    -------
+    Fraction
+
+    Raises
+    ------
+    NotWalkable
+        Where `x` is no finite real number.
+    """
+    if isinstance(x, Rational):
+        return Fraction(x)
+    if hasattr(x, "item") and not isinstance(x, Real):  # an array or tensor that holds one number
+        x = x.item()
+    if isinstance(x, Real) and math.isfinite(x):
+        return _read(float(x))
+    raise NotWalkable(f"{x!r} is not a finite number, and a walk has to know every probability as a number")
+
+
+class _Postponed(BaseException):
+    """Ends a run whose branch has become improbable; not an Exception, so that no sampler catches it."""
+
+
+class _Walk:
+    """One run: repeats the choices of `path`, then follows the likeliest branch and leaves the others to `todo`."""
+
+    def __init__(self, todo: list[Any], tie: "itertools.count[int]", mass: Fraction, path: tuple[Any, ...]):
+        self.todo, self.tie, self.mass, self.path, self.at = todo, tie, mass, path, 0
+
+    def choose(self, masses: list[Fraction]) -> int:
+        """Index of the branch to take, of those with probabilities `masses` (their sum is 1)."""
+        likeliest = max(range(len(masses)), key=masses.__getitem__)
+        if masses[likeliest] == 1:  # nothing to choose
+            return likeliest
+        self.at += 1
+        if self.at <= len(self.path):
+            index, mass, count = self.path[self.at - 1]
+            if len(masses) != count or masses[index] != mass:
+                self.differs()
+            return int(index)
+        for index, mass in enumerate(masses):
+            if mass and index != likeliest:
+                self.leave(index, mass, len(masses))
+        # A loop may follow its likeliest branch for ever: once something far likelier waits, that goes first.
+        here = self.mass * masses[likeliest]
+        if -self.todo[0][0] > 1000 * float(here):
+            self.leave(likeliest, masses[likeliest], len(masses))
+            raise _Postponed
+        self.path += ((likeliest, masses[likeliest], len(masses)),)
+        self.mass = here
+        return likeliest
+
+    def leave(self, index: int, mass: Fraction, count: int) -> None:
+        whole = self.mass * mass
+        heappush(self.todo, (-float(whole), next(self.tie), whole, (*self.path, (index, mass, count))))
+
+    def differs(self) -> None:
+        raise NotWalkable(
+            "run again with the same answers, the sampler made other choices: it draws from something other than rng, "
+            "keeps state between calls, or changes its inputs"
+        )
+
+
+class _Drawn:
+    """What is known so far of one uniform: it lies in [low, high)."""
+
+    __slots__ = ("high", "low", "walk")
+
+    def __init__(self, walk: _Walk):
+        self.walk, self.low, self.high = walk, Fraction(0), Fraction(1)
+
+    def below(self, cut: Fraction) -> bool:
+        if cut <= self.low or cut >= self.high:
+            return cut >= self.high
+        share = (cut - self.low) / (self.high - self.low)
+        if self.walk.choose([share, 1 - share]) == 0:
+            self.high = cut
+            return True
+        self.low = cut
+        return False
+
+
+def _refuse(what: str) -> NotWalkable:
+    return NotWalkable(
+        f"{what} cannot be walked branch by branch: compare a uniform with a number, feed it to searchsorted, or draw by "
+        "rng.choice or rng.integers; any other sampler can still be judged by counting many seeded draws"
+    )
+
+
+def _refusal(what: str) -> Any:
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise _refuse(what)
+
+    return refuse
+
+
+class Uniform:
+    """slope · u + offset, where u is a uniform of which only the interval it lies in is known."""
+
+    __slots__ = ("_drawn", "_offset", "_slope")
+
+    def __init__(self, drawn: _Drawn, slope: Fraction = Fraction(1), offset: Fraction = Fraction(0)):
+        self._drawn, self._slope, self._offset = drawn, slope, offset
+
+    # Arithmetic keeps it a straight line in u. Arrays go back to NumPy, which comes again entry by entry.
+    def _line(self, other: Any, slope: int, sign: int) -> Any:
+        """slope · self + sign · other."""
+        if isinstance(other, np.ndarray) and other.ndim:
+            return NotImplemented
+        if isinstance(other, Uniform):
+            if other._drawn is not self._drawn:
+                raise _refuse("adding or comparing two uniforms")
+            return Uniform(
+                self._drawn, slope * self._slope + sign * other._slope, slope * self._offset + sign * other._offset
+            )
+        return Uniform(self._drawn, slope * self._slope, slope * self._offset + sign * as_fraction(other))
+
+    def __add__(self, other: Any) -> Any:
+        return self._line(other, 1, 1)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._line(other, 1, -1)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._line(other, -1, 1)
+
+    def __neg__(self) -> Any:
+        return self._line(0, -1, 0)
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray) and other.ndim:
+            return NotImplemented
+        if isinstance(other, Uniform):
+            raise _refuse("multiplying two uniforms")
+        factor = as_fraction(other)
+        return Uniform(self._drawn, self._slope * factor, self._offset * factor)
+
+    def __truediv__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray) and other.ndim:
+            return NotImplemented
+        if isinstance(other, Uniform):
+            raise _refuse("dividing by a uniform")
+        return self * (1 / as_fraction(other))
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def _below(self, other: Any) -> Any:
+        """self < other, up to an event of probability 0."""
+        if isinstance(other, np.ndarray) and other.ndim:
+            return NotImplemented
+        if isinstance(other, Real) and not math.isfinite(other):
+            return other > 0
+        line = self - other
+        if line._slope == 0:
+            return bool(line._offset < 0)
+        cut = -line._offset / line._slope
+        return self._drawn.below(cut) if line._slope > 0 else not self._drawn.below(cut)
+
+    def _above(self, other: Any) -> Any:
+        if isinstance(other, Real) and math.isnan(other):
+            return False
+        below = self._below(other)
+        return below if below is NotImplemented else not below
+
+    # A uniform hits a given number with probability 0, so that < and <= have the same law.
+    __lt__ = __le__ = _below
+    __gt__ = __ge__ = _above
+
+    def __eq__(self, other: object) -> Any:
+        return NotImplemented if isinstance(other, np.ndarray) and other.ndim else self is other
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __floor__(self) -> int:
+        ends = (self._slope * end + self._offset for end in (self._drawn.low, self._drawn.high))
+        low, high = sorted(ends)
+        for n in range(math.floor(low) + 1, math.ceil(high)):
+            if self._below(n):
+                return n - 1
+        return max(math.floor(low), math.ceil(high) - 1)
+
+    def __int__(self) -> int:
+        return math.floor(self) if not self < 0 else -math.floor(-self)
+
+    __trunc__ = __int__
+    __float__ = _refusal("turning a uniform into a plain float (float(), math functions, storing it in a float array)")
+    __pow__ = __rpow__ = _refusal("a power of a uniform")
+    __rtruediv__ = _refusal("dividing by a uniform")
+    __mod__ = __floordiv__ = _refusal("a remainder of a uniform")
+    __bool__ = _refusal("the truth of a uniform, rather than of a comparison,")
+    __round__ = _refusal("rounding a uniform")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _refusal(f"{name} of a uniform")  # NumPy looks for u.log, u.exp, … when it meets an object
+
+    def __repr__(self) -> str:
+        return f"<uniform in [{self._drawn.low}, {self._drawn.high}), times {self._slope}, plus {self._offset}>"
+
+
+class Uniforms(np.ndarray[Any, Any]):
+    """An array of uniforms. NumPy's searchsorted compares one key with the next; here each key is sought by itself."""
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if func is not np.searchsorted:
+            return super().__array_function__(func, types, args, kwargs)
+
+        def search(a: Any, v: Any, *rest: Any, **options: Any) -> Any:
+            found = np.empty(v.shape, dtype=np.int64)
+            for at in np.ndindex(v.shape):
+                found[at] = np.searchsorted(a, v[at], *rest, **options)
+            return found
+
+        return search(*args, **kwargs)
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        if array.dtype != object:  # a comparison's answers are plain booleans
+            array = array.view(np.ndarray)
+        return array[()] if return_scalar else array
+
+
+class EnumeratingGenerator(np.random.Generator):
+    """A `numpy.random.Generator` whose answers are branches. Made by `exact_law`; what it cannot walk, it refuses."""
+
+    _walk: _Walk
+
+    def __init__(self) -> None:
+        super().__init__(np.random.PCG64(0))  # never drawn from: __getattribute__ guards the way to it
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in EnumeratingGenerator.__dict__ or name.startswith("__") or name == "_walk":
+            return object.__getattribute__(self, name)
+        if name == "bit_generator":
+            raise _refuse("rng.bit_generator")
+        if hasattr(np.random.Generator, name):
+            return _refusal(f"rng.{name}")
+        raise AttributeError(f"numpy.random.Generator has no attribute {name!r}")
+
+    def _fill(self, size: Any, draw: Callable[[], Any], dtype: Any) -> Any:
+        if size is None:
+            return draw()
+        values = np.empty(size, dtype=dtype)
+        for at in np.ndindex(values.shape):
+            values[at] = draw()
+        return values
+
+    def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
+        if out is not None:
+            raise _refuse("rng.random(out=…)")
+        drawn = self._fill(size, lambda: Uniform(_Drawn(self._walk)), object)
+        return drawn if size is None else drawn.view(Uniforms)
+
+    def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
+        return low + (high - low) * self.random(size)
+
+    def integers(
+        self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False
+    ) -> Any:
+        if high is None:
+            low, high = 0, low
+        count = int(high) - int(low) + endpoint
+        if count <= 0:
+            raise ValueError("low >= high")
+        equal = [Fraction(1, count)] * count
+        return self._fill(size, lambda: int(low) + self._walk.choose(equal), dtype)
+
+    def choice(
+        self, a: Any, size: Any = None, replace: bool = True, p: Any = None, axis: int = 0, shuffle: bool = True
+    ) -> Any:
+        if not replace and size is not None:
+            raise _refuse("rng.choice(replace=False)")
+        values = np.arange(a) if isinstance(a, int | np.integer) else np.asarray(a)
+        count = values.shape[axis]
+        masses = [Fraction(1, count)] * count if p is None else [as_fraction(x) for x in p]
+        total = sum(masses)
+        # The three errors of numpy.random.Generator.choice, in its words.
+        if len(masses) != count:
+            raise ValueError("a and p must have same size")
+        if min(masses) < 0:
+            raise ValueError("Probabilities are not non-negative")
+        if abs(total - 1) > 2**-26:
+            raise ValueError("Probabilities do not sum to 1.")
+        masses = [mass / total for mass in masses]
+        chosen = self._fill(size, lambda: self._walk.choose(masses), np.int64)
+        return values.take(chosen, axis=axis)
+
+
+def _outcome(value: Any) -> Hashable:
+    """The sampler's result as a plain, hashable value: an int, a tuple of ints, …"""
+    if hasattr(value, "tolist"):  # arrays, NumPy numbers, tensors
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return tuple(_outcome(part) for part in value)
+    if isinstance(value, Uniform):
+        raise _refuse("returning a uniform as the outcome")
+    try:
+        hash(value)
+    except TypeError:
+        raise NotWalkable(f"the sampler returned {value!r}: return a token, or a tuple of tokens") from None
+    return value  # type: ignore[no-any-return]
+
+
+def exact_law(sampler: Callable[..., Any], *args: Any, max_branches: int = 200_000, progress: bool = False) -> Law:
+    """Output law of `sampler(*args, rng)`, by walking every branch of its random choices.
+
+    Parameters
+    ----------
+    sampler : callable
+        Draws from its last argument `rng` and from nothing else, by ``rng.random()`` (compared, scaled, shifted, or
+        fed to searchsorted), ``rng.choice``, ``rng.integers`` and ``rng.uniform``, with or without ``size=``.
+    *args
+        What to call it with, before `rng`. Laws given as fractions are computed with as fractions wherever the
+        sampler's own arithmetic keeps them; floats are read by `as_fraction` where they meet a uniform.
+    max_branches : int
+        How many runs of the sampler to allow. The likeliest branches go first.
+    progress : bool
+        Show the mass covered so far as a bar (needs tqdm).
+
+    Returns
+    -------
+    Law
+        A dict from outcome to Fraction; its values sum to 1.
+
+    Raises
+    ------
+    NotWalkable
+        Where the sampler asks for what has no finite set of branches (a normal, two uniforms compared, …), or does not
+        repeat itself.
+    TooManyBranches
+        Where `max_branches` runs did not end every branch; it carries the law so far and the mass covered.
+
+    Examples
+    --------
+    >>> def coin(rng):
+    ...     return int(rng.random() < 0.3)
+    >>> exact_law(coin)
+    {0: 7/10, 1: 3/10}
+    """
+    law, covered = Law(), Fraction(0)
+    tie = itertools.count()
+    todo: list[Any] = [(-1.0, next(tie), Fraction(1), ())]
+    rng = EnumeratingGenerator()
+    bar = None
+    if progress:
+        from tqdm.auto import tqdm
+
+        bar = tqdm(total=1.0, desc="mass covered", bar_format="{desc}: {percentage:.4f}% |{bar}| {elapsed}")
+    try:
+        for runs in itertools.count():
+            if not todo:
+                return law
+            if runs >= max_branches:
+                raise TooManyBranches(
+                    f"stopped after {max_branches} branches with all but {float(1 - covered):.2g} of the mass covered: "
+                    "raise max_branches, ask for a smaller case, or use what was found (.law, .covered)",
+                    law, covered,
+                )  # fmt: skip
+            _, _, mass, path = heappop(todo)
+            walk = rng._walk = _Walk(todo, tie, mass, path)
+            try:
+                outcome = _outcome(sampler(*args, rng))
+            except _Postponed:
+                continue
+            if walk.at < len(walk.path):
+                walk.differs()
+            law[outcome] = law.get(outcome, Fraction(0)) + walk.mass
+            covered += walk.mass
+            if bar is not None:
+                bar.n = float(covered)
+                bar.refresh()
+    finally:
+        if bar is not None:
+            bar.close()
