@@ -462,8 +462,7 @@ def exact_law(sampler: Callable[..., Any], *args: Any, max_branches: int = 200_0
             law[outcome] = law.get(outcome, Fraction(0)) + walk.mass
             covered += walk.mass
             if bar is not None:
-                bar.n = float(covered)
-                bar.refresh()
+                bar.update(float(covered) - bar.n)
     finally:
         if bar is not None:
             bar.close()
