@@ -1,0 +1,297 @@
+"""What gives p and q: a model is a callable that takes the tokens so far and returns the law of the next one.
+
+Two that need NumPy alone. A `Chain` is small enough to check by hand; `shakespeare` gives character n-gram models that
+write readable text, a quick draft (order 1) and a slow target (order 5) over one alphabet.
+
+References
+----------
+.. [1] Witten, Bell, "The Zero-Frequency Problem: Estimating the Probabilities of Novel Events in Adaptive Text
+       Compression", IEEE Transactions on Information Theory 37(4), 1991: method C.
+.. [2] Chen, Goodman, "An Empirical Study of Smoothing Techniques for Language Modeling", arXiv:cmp-lg/9606011: the
+       same as an interpolation of orders.
+"""
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from specdec_kit.distributions import Law, as_law
+from specdec_kit.sampling import categorical
+
+Model = Callable[[tuple[int, ...]], Law]
+
+# An installed wheel carries the data inside the package; in a clone it lies beside the package.
+DATA_FOLDERS = (Path(__file__).parent / "data", Path(__file__).parent.parent / "data")
+SHAKESPEARE = "shakespeare_counts.npz"
+
+
+class DataError(RuntimeError):
+    """A data file that is missing or damaged."""
+
+
+def data_file(name: str) -> Path:
+    """Path of a file of data/, in a clone or in an installed package.
+
+    Raises
+    ------
+    DataError
+        Where there is none.
+    """
+    for folder in DATA_FOLDERS:
+        if (folder / name).is_file():
+            return folder / name
+    raise DataError(
+        f"data file {name} is missing from {DATA_FOLDERS[-1]}: in a clone restore it with "
+        f"`git checkout -- data/{name}`, else reinstall specdec-kit"
+    )
+
+
+def _token(token: Any, size: int) -> int:
+    """`token` as an int, if it is one of 0 … size − 1."""
+    if isinstance(token, int | np.integer) and 0 <= token < size:
+        return int(token)
+    raise ValueError(
+        f"{token!r} is no token of this model: its tokens are the integers 0 … {size - 1}"
+        + (" (encode turns text into tokens)" if isinstance(token, str) else "")
+    )
+
+
+class Chain:
+    """A Markov chain: the law of the next token depends on the last token alone.
+
+    Parameters
+    ----------
+    table : array_like, shape (vocabulary, vocabulary)
+        Row i is the law of what follows token i. Fractions stay fractions, so that `exact_law` over a chain is exact.
+    start : array_like, shape (vocabulary,), optional
+        Law of the first token, after an empty context; uniform if not given.
+
+    Attributes
+    ----------
+    table, start : ndarray
+
+    Raises
+    ------
+    InvalidDistribution
+        Where a row or `start` is no law.
+    ValueError
+        Where the table is not square, or `start` has another length; in a call, where the last token has no row.
+    """
+
+    def __init__(self, table: ArrayLike, start: ArrayLike | None = None):
+        self.table = as_law(table, "table").copy()
+        size = self.table.shape[-1]
+        if self.table.shape != (size, size):
+            raise ValueError(f"table has shape {self.table.shape}: give it one row and one column for each token")
+        uniform = np.full(size, Fraction(1, size) if self.table.dtype == object else 1 / size)
+        self.start = as_law(uniform if start is None else start, "start").copy()
+        if self.start.shape != (size,):
+            raise ValueError(f"start has shape {self.start.shape}: give one probability for each of the {size} tokens")
+
+    def __call__(self, context: Sequence[int]) -> Law:
+        """Law of the token that follows `context`, shape (vocabulary,); a copy that the caller may change."""
+        row = self.table[_token(context[-1], len(self.table))] if len(context) else self.start
+        return row.copy()
+
+
+def count_grams(tokens: ArrayLike, order: int, size: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Count every token together with the `order` tokens before it.
+
+    The tokens are read as a ring: before the first stands the last. So each token has a full context, and the counts of
+    any shorter context follow exactly, by summing out the first token or the last.
+
+    Parameters
+    ----------
+    tokens : array_like of int, shape (length,)
+        Each in 0 … size − 1.
+    order : int
+        Length of the context, at least 0.
+    size : int
+        Size of the vocabulary.
+
+    Returns
+    -------
+    grams, counts : ndarray of int64
+        Each (order + 1)-gram that occurs, in ascending order, as one number whose digits in base `size` are its tokens;
+        and how often it occurs.
+
+    Raises
+    ------
+    ValueError
+        Where there is nothing to count, or a gram's number would not fit 63 bits.
+    """
+    ring = np.asarray(tokens, dtype=np.int64)
+    if order < 0 or ring.size == 0 or size ** (order + 1) >= 2**63:
+        raise ValueError(
+            f"cannot count {ring.size} tokens of a vocabulary of {size} at order {order}: give at least one token, "
+            "and an order of at least 0 with vocabulary ** (order + 1) below 2**63"
+        )
+    grams = np.zeros_like(ring)
+    for back in range(order, -1, -1):
+        grams = grams * size + np.roll(ring, back)
+    return np.unique(grams, return_counts=True)
+
+
+class NGram:
+    """Interpolated Witten-Bell character model ([1]_, [2]_).
+
+    After the context h, which occurs N(h) times and has T(h) different characters after it,
+
+        P(c | h) = (N(h, c) + T(h) P(c | h')) / (N(h) + T(h)),
+
+    where h' is h without its first character; below the empty context stands the uniform law. Where h was never seen,
+    P(c | h) = P(c | h'). So every character has a positive probability after every context.
+
+    Parameters
+    ----------
+    alphabet : str
+        Token i is its i-th character.
+    order : int
+        Length of the context that `grams` carry.
+    grams, counts : ndarray of int64
+        As `count_grams` returns them.
+
+    Attributes
+    ----------
+    alphabet : str
+    order : int
+        How many of the last tokens the law depends on. A shorter context uses all it has.
+    """
+
+    def __init__(self, alphabet: str, order: int, grams: np.ndarray[Any, Any], counts: np.ndarray[Any, Any]):
+        self.alphabet, self.order = alphabet, order
+        self._ids = {char: token for token, char in enumerate(alphabet)}
+        levels = [(grams, counts)]
+        while len(levels) <= order:  # in a ring the last character may be summed out: what is left is still sorted
+            longer, seen = levels[-1]
+            starts = np.flatnonzero(np.diff(longer // len(alphabet), prepend=-1))
+            levels.append((longer[starts] // len(alphabet), np.add.reduceat(seen, starts)))
+        self._levels = levels[::-1]
+
+    @classmethod
+    def from_text(cls, text: str, order: int, alphabet: str | None = None) -> Self:
+        """Model of `text`, read as a ring (see `count_grams`); `alphabet` is by default the characters of `text`."""
+        alphabet = "".join(sorted(set(text))) if alphabet is None else alphabet
+        tokens = _encode(text, {char: token for token, char in enumerate(alphabet)})
+        return cls(alphabet, order, *count_grams(tokens, order, len(alphabet)))
+
+    def shorten(self, order: int) -> Self:
+        """Return the same counts as a model of a smaller order.
+
+        Raises
+        ------
+        ValueError
+            Where `order` is not in 0 … ``self.order``.
+        """
+        if order not in range(self.order + 1):
+            raise ValueError(f"order is {order!r}: these counts serve the orders 0 … {self.order}")
+        return type(self)(self.alphabet, order, *self._levels[order])
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """Tokens of `text`.
+
+        Raises
+        ------
+        ValueError
+            Where a character is not in the alphabet.
+        """
+        return _encode(text, self._ids)
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Text of `tokens`."""
+        return "".join(self.alphabet[_token(token, len(self.alphabet))] for token in tokens)
+
+    def __call__(self, context: Sequence[int]) -> Law:
+        """Law of the token that follows `context`, shape (vocabulary,), float64, positive throughout.
+
+        Raises
+        ------
+        ValueError
+            Where one of the last `order` entries of `context` is no token.
+        """
+        size = len(self.alphabet)
+        law = np.full(size, 1 / size)
+        first, weight = 0, size  # number of the gram: context, then token 0
+        for length, (grams, counts) in enumerate(self._levels[: len(context) + 1]):
+            if length:
+                first += _token(context[-length], size) * weight
+                weight *= size
+            low, high = grams.searchsorted((first, first + size))
+            if low < high:
+                seen = counts[low:high]
+                total = seen.sum() + (high - low)
+                law *= (high - low) / total
+                law[grams[low:high] - first] += seen / total
+        return law
+
+    def __repr__(self) -> str:
+        return f"NGram(order={self.order}, alphabet={self.alphabet!r})"
+
+
+def _encode(text: str, ids: dict[str, int]) -> tuple[int, ...]:
+    try:
+        return tuple(ids[char] for char in text)
+    except KeyError as error:
+        char = error.args[0]
+    remedy = "pass text.lower()" if char.lower() in ids else "leave it out or replace it"
+    raise ValueError(f"the character {char!r} is not in the alphabet {''.join(ids)!r} of this model: {remedy}")
+
+
+@lru_cache(maxsize=1)
+def _shakespeare() -> NGram:
+    path = data_file(SHAKESPEARE)
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:  # checks the CRC of each array
+            alphabet, order = str(file["alphabet"]), int(file["order"])
+            last, children, counts = file["last"], file["children"], file["counts"].astype(np.int64)
+            counts[counts == 0] = file["large"]
+        grams = np.zeros(1, dtype=np.int64)
+        for _ in range(order + 1):  # a node's number is its parent's with one more digit, the last character
+            count, children = children[: len(grams)], children[len(grams) :]
+            parents = np.repeat(grams * len(alphabet), count)
+            grams, last = parents + last[: len(parents)], last[len(parents) :]
+        if len(grams) != len(counts):
+            raise ValueError(f"{len(counts)} counts for {len(grams)} grams")
+        return NGram(alphabet, order, grams, counts)
+    except Exception as error:
+        raise DataError(
+            f"data file {path} is damaged ({type(error).__name__}): in a clone restore it with "
+            f"`git checkout -- data/{path.name}`, else reinstall specdec-kit"
+        ) from error
+
+
+@lru_cache
+def shakespeare(order: int = 5) -> NGram:
+    """Character model of Shakespeare's plays, from the counts in data/ (see data/README.md).
+
+    Parameters
+    ----------
+    order : int
+        Length of the context, 0 … 5: 1 is the draft of the lessons, 5 their target. Macbeth is not among the counts.
+
+    Raises
+    ------
+    DataError
+        Where the counts are missing or damaged.
+    ValueError
+        Where there are no counts of that order.
+    """
+    return _shakespeare().shorten(order)
+
+
+def generate(model: Model, prompt: Sequence[int], n: int, rng: Any) -> tuple[int, ...]:
+    """Draw `n` tokens one by one from `model`, each after `prompt` and the tokens before it; the prompt is left out."""
+    tokens = tuple(prompt)
+    for _ in range(n):
+        tokens += (categorical(model(tokens), rng),)
+    return tokens[len(prompt) :]
+
+
+def continue_text(model: NGram, text: str, n: int, rng: Any) -> str:
+    """Return `text` and `n` characters more, drawn from `model`."""
+    return text + model.decode(generate(model, model.encode(text), n, rng))

