@@ -1,0 +1,87 @@
+# `make lab` opens the lessons, `make test` checks everything, `make` alone lists the rest.
+# Needs make, and Python 3.11 or newer with venv; all else goes into .venv, in this folder.
+
+PYTHON ?= python3
+LAB_ARGS ?=
+JOBS ?= 2
+
+py := .venv/bin/python
+goal := $(or $(firstword $(MAKECMDGOALS)),lab)
+
+# Plain enough for any Python, so that an old one can say what it is.
+define check
+import sys
+if sys.version_info < (3, 11):
+    sys.exit("specdec-kit needs Python 3.11 or newer, and $(PYTHON) is Python %d.%d.%d: "
+             "name a newer one, for example `make $(goal) PYTHON=python3.12`." % sys.version_info[:3])
+try:
+    import ensurepip, venv
+except ImportError:
+    sys.exit("$(PYTHON) lacks venv or ensurepip, which make the folder .venv: "
+             "install them (Debian and Ubuntu: apt install python%d.%d-venv), then `make $(goal)` again."
+             % sys.version_info[:2])
+endef
+export check
+
+.PHONY: help lab test lint unit nbval notebooks copies bench mutants test-browser clean
+.DEFAULT_GOAL := help
+
+help: ## List the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
+
+lab: copies ## Open the lessons in JupyterLab; to pass options: LAB_ARGS="--no-browser --port=9999"
+	@$(py) -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) \
+		--ServerApp.root_dir="$(CURDIR)" --LabApp.default_url=/lab/tree/work/00_start_here.ipynb \
+		--LabApp.news_url=None --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate $(LAB_ARGS)
+
+test: lint unit nbval ## Check everything: style, types, tests, and every notebook's stored output
+
+lint: .venv/.test ## Check style and types
+	@$(py) -m ruff check .
+	@$(py) -m ruff format --check .
+	@$(py) -m mypy
+
+unit: .venv/.test ## Run the tests, without the notebooks and the browser
+	@$(py) -m pytest -n $(JOBS) --dist loadfile -m "not browser" tests
+
+nbval: .venv/.test ## Run every worked notebook again and compare with its stored output
+	@$(if $(wildcard notebooks/*.ipynb),$(py) -m pytest --nbval -n $(JOBS) --dist loadfile notebooks,echo "No notebooks.")
+
+notebooks: .venv/.test ## Run every worked notebook and store its output
+	@$(py) tests/execute_notebooks.py
+
+copies: .venv/.lab ## Make or refresh your copies in work/, which never overwrites what you edited
+	@$(py) -m specdec_kit.copies
+
+bench: .venv/.test ## Measure how fast the samplers are
+	@$(py) tests/benchmarks/bench_sampling.py
+
+mutants: .venv/.test ## Break the code in many small ways and count the breaks that the tests miss
+	@$(py) tests/mutants.py
+
+test-browser: .venv/.browser ## Open the lessons in Chromium as a reader would
+	@$(py) -m pytest -m browser tests/browser
+
+clean: ## Remove .venv and every cache; your work/ stays
+	@rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@find specdec_kit tests notebooks \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
+
+# A .venv that lost its Python, or that was moved here from another folder, is made or installed anew.
+.PHONY: .again
+ifneq ($(shell test -x $(py) && cat .venv/.made 2>/dev/null),$(CURDIR))
+.venv/.made: .again
+endif
+
+.venv/.made:
+	@command -v $(firstword $(PYTHON)) >/dev/null || { \
+		echo "specdec-kit needs Python 3.11 or newer, and there is no $(PYTHON) here:" \
+			"install it, or name one, for example \`make $(goal) PYTHON=python3.12\`." >&2; exit 1; }
+	@$(PYTHON) -c "$$check"
+	@$(py) -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+		$(PYTHON) -m venv --clear .venv || { rm -rf .venv; exit 1; }
+	@echo "$(CURDIR)" >$@
+
+.venv/.lab .venv/.test .venv/.browser: .venv/.%: pyproject.toml .venv/.made
+	@echo "Installing what \`make $(goal)\` needs into .venv: a minute or two, once."
+	@$(py) -m pip install --quiet --disable-pip-version-check -e ".[$*]"
+	@touch $@
