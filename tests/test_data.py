@@ -114,10 +114,10 @@ def other_arrays(path):
         np.savez(stream, order=1)
 
 
-def one_count_short(path):
+def one_count_more(path):
     with np.load(path) as file:
         arrays = dict(file)
-    build.write(path, arrays | {"counts": arrays["counts"][:-1]})
+    build.write(path, arrays | {"counts": np.append(arrays["counts"], arrays["counts"][:1])})
 
 
 @pytest.mark.parametrize(
@@ -129,9 +129,9 @@ def one_count_short(path):
         lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
         npy,
         other_arrays,
-        one_count_short,
+        one_count_more,
     ],
-    ids=["empty", "pointer", "last byte lost", "half lost", "an array", "other arrays", "one count short"],
+    ids=["empty", "pointer", "last byte lost", "half lost", "an array", "other arrays", "one count more"],
 )
 def test_a_damaged_file_is_named_with_its_remedy(folder, damage):
     write_tiny(folder)
