@@ -117,7 +117,7 @@ def other_arrays(path):
 def one_count_more(path):
     with np.load(path) as file:
         arrays = dict(file)
-    build.write(path, arrays | {"counts": np.append(arrays["counts"], arrays["counts"][:1])})
+    build.write(path, arrays | {"counts": np.append(arrays["counts"], np.uint8(1))})
 
 
 @pytest.mark.parametrize(
