@@ -116,16 +116,26 @@ class _Postponed(BaseException):
 
 
 class _Walk:
-    """One run: repeats the choices of `path`, then follows the likeliest branch and leaves the others to `todo`."""
+    """The branches still to walk, likeliest first, and where the present run stands.
 
-    def __init__(self, todo: list[Any], tie: "itertools.count[int]", mass: Fraction, path: tuple[Any, ...]):
-        self.todo, self.tie, self.mass, self.path, self.at = todo, tie, mass, path, 0
+    A run repeats the choices of its path, then follows the likeliest branch and leaves the others for later.
+    """
+
+    def __init__(self, limit: int):
+        self.tie = itertools.count()
+        self.todo: list[Any] = [(-1.0, next(self.tie), Fraction(1), ())]
+        self.left = limit
+
+    def start(self) -> None:
+        _, _, self.mass, self.path = heappop(self.todo)
+        self.at = 0
 
     def choose(self, masses: list[Fraction]) -> int:
         """Index of the branch to take, of those with probabilities `masses` (their sum is 1)."""
         likeliest = max(range(len(masses)), key=masses.__getitem__)
         if masses[likeliest] == 1:  # nothing to choose
             return likeliest
+        self.left -= 1
         self.at += 1
         if self.at <= len(self.path):
             index, mass, count = self.path[self.at - 1]
@@ -137,7 +147,7 @@ class _Walk:
                 self.leave(index, mass, len(masses))
         # A loop may follow its likeliest branch for ever: once something far likelier waits, that goes first.
         here = self.mass * masses[likeliest]
-        if -self.todo[0][0] > 1000 * float(here):
+        if self.left <= 0 or -self.todo[0][0] > 1000 * float(here):
             self.leave(likeliest, masses[likeliest], len(masses))
             raise _Postponed
         self.path += ((likeliest, masses[likeliest], len(masses)),)
@@ -396,7 +406,7 @@ def _outcome(value: Any) -> Hashable:
     return value  # type: ignore[no-any-return]
 
 
-def exact_law(sampler: Callable[..., Any], *args: Any, max_branches: int = 200_000, progress: bool = False) -> Law:
+def exact_law(sampler: Callable[..., Any], *args: Any, max_branches: int = 500_000, progress: bool = False) -> Law:
     """Output law of `sampler(*args, rng)`, by walking every branch of its random choices.
 
     Parameters
@@ -408,7 +418,7 @@ def exact_law(sampler: Callable[..., Any], *args: Any, max_branches: int = 200_0
         What to call it with, before `rng`. Laws given as fractions are computed with as fractions wherever the
         sampler's own arithmetic keeps them; floats are read by `as_fraction` where they meet a uniform.
     max_branches : int
-        How many runs of the sampler to allow. The likeliest branches go first.
+        How many branch points to pass in all; the likeliest branches go first. Half a million take some ten seconds.
     progress : bool
         Show the mass covered so far as a bar (needs tqdm).
 
@@ -423,7 +433,7 @@ def exact_law(sampler: Callable[..., Any], *args: Any, max_branches: int = 200_0
         Where the sampler asks for what has no finite set of branches (a normal, two uniforms compared, …), or does not
         repeat itself.
     TooManyBranches
-        Where `max_branches` runs did not end every branch; it carries the law so far and the mass covered.
+        Where `max_branches` did not end every branch (a loop may have no end); it carries the law so far and the mass covered.
 
     Examples
     --------
@@ -433,26 +443,22 @@ def exact_law(sampler: Callable[..., Any], *args: Any, max_branches: int = 200_0
     {0: 7/10, 1: 3/10}
     """
     law, covered = Law(), Fraction(0)
-    tie = itertools.count()
-    todo: list[Any] = [(-1.0, next(tie), Fraction(1), ())]
     rng = EnumeratingGenerator()
+    walk = rng._walk = _Walk(max_branches)
     bar = None
     if progress:
         from tqdm.auto import tqdm
 
         bar = tqdm(total=1.0, desc="mass covered", bar_format="{desc}: {percentage:.4f}% |{bar}| {elapsed}")
     try:
-        for runs in itertools.count():
-            if not todo:
-                return law
-            if runs >= max_branches:
+        while walk.todo:
+            if walk.left <= 0:
                 raise TooManyBranches(
-                    f"stopped after {max_branches} branches with all but {float(1 - covered):.2g} of the mass covered: "
-                    "raise max_branches, ask for a smaller case, or use what was found (.law, .covered)",
+                    f"stopped after {max_branches} branch points with all but {float(1 - covered):.2g} of the mass "
+                    "covered: raise max_branches, ask for a smaller case, or use what was found (.law, .covered)",
                     law, covered,
                 )  # fmt: skip
-            _, _, mass, path = heappop(todo)
-            walk = rng._walk = _Walk(todo, tie, mass, path)
+            walk.start()
             try:
                 outcome = _outcome(sampler(*args, rng))
             except _Postponed:
@@ -463,6 +469,7 @@ def exact_law(sampler: Callable[..., Any], *args: Any, max_branches: int = 200_0
             covered += walk.mass
             if bar is not None:
                 bar.update(float(covered) - bar.n)
+        return law
     finally:
         if bar is not None:
             bar.close()

@@ -1,0 +1,245 @@
+"""Figures that say in words what they show.
+
+Each function returns a `Figure`: the picture, the numbers it shows as text, and a sentence for a screen reader. `show`
+puts the three into one output. A notebook stores them, nbval compares the text, and nothing is told by colour alone.
+"""
+
+import io
+import string
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure as Canvas
+from numpy.typing import ArrayLike
+
+from specdec_kit.distributions import as_law, as_pair
+from specdec_kit.evidence import readable
+
+# One look for one thing, in every lesson: colours of Okabe and Ito (distinguishable without colour vision), and a
+# hatch or marker of its own for print.
+LOOK: dict[str, dict[str, Any]] = {
+    "accepted": {"facecolor": "#0072B2", "hatch": ""},
+    "rejected": {"facecolor": "#E69F00", "hatch": "///"},
+    "residual": {"facecolor": "#009E73", "hatch": "..."},
+    "target": {"facecolor": "#56B4E9", "hatch": ""},
+    "draft": {"facecolor": "#CC79A7", "hatch": "\\\\\\"},
+    "observed": {"facecolor": "#D55E00", "hatch": "xxx"},
+}
+LINES: Sequence[dict[str, Any]] = (
+    {"color": "#0072B2", "marker": "o", "linestyle": "-"},
+    {"color": "#D55E00", "marker": "s", "linestyle": "--"},
+    {"color": "#009E73", "marker": "^", "linestyle": ":"},
+    {"color": "#CC79A7", "marker": "D", "linestyle": "-."},
+)
+_STYLE = {"font.size": 11, "axes.spines.top": False, "axes.spines.right": False, "hatch.linewidth": 0.7}
+
+
+@dataclass
+class Figure:
+    """A picture with its words."""
+
+    canvas: Canvas
+    """The matplotlib figure."""
+    numbers: str
+    """What the picture shows, as text: a line for each thing shown."""
+    alt: str
+    """What a screen reader says for the picture."""
+
+    def png(self) -> bytes:
+        """The picture as PNG, at 110 dots an inch."""
+        file = io.BytesIO()
+        with matplotlib.rc_context(_STYLE):
+            self.canvas.savefig(file, format="png", dpi=110, metadata={"Software": None})
+        return file.getvalue()
+
+
+def bundle(figure: Figure, alt: str | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Output data and metadata of a figure, as Jupyter stores them."""
+    said = figure.alt if alt is None else alt
+    if not said.strip():
+        raise ValueError("the alt text is empty: say in a sentence what the figure shows")
+    return {"image/png": figure.png(), "text/plain": figure.numbers}, {"image/png": {"alt": said}}
+
+
+def show(figure: Figure, alt: str | None = None) -> None:
+    """Display a figure: picture, numbers and alt text in one output.
+
+    Parameters
+    ----------
+    figure : Figure
+        From one of the functions below.
+    alt : str, optional
+        What a screen reader says; the figure's own sentence without it.
+    """
+    from IPython.display import display
+
+    data, metadata = bundle(figure, alt)
+    display(data, metadata=metadata, raw=True)
+
+
+def names(count: int) -> list[str]:
+    """Names of the tokens where none are given: A, B, C, … then numbers."""
+    return list(string.ascii_uppercase[:count]) if count <= 26 else [str(i) for i in range(count)]
+
+
+def _axes(width: float, height: float) -> tuple[Canvas, Any]:
+    canvas = Canvas(figsize=(width, height), layout="constrained")
+    return canvas, canvas.subplots()
+
+
+def mass_bars(p: ArrayLike, q: ArrayLike, tokens: Sequence[str] | None = None) -> Figure:
+    """Where each unit of draft mass goes: accepted or rejected on the left, and the restored target on the right.
+
+    Parameters
+    ----------
+    p, q : array_like, shape (vocabulary,)
+        Target and draft laws.
+    tokens : sequence of str, optional
+        Names of the tokens.
+    """
+    target, draft = (np.asarray(law, dtype=np.float64) for law in as_pair(p, q))
+    tokens = names(len(target)) if tokens is None else list(tokens)
+    kept = np.minimum(target, draft)
+    surplus, lacking = draft - kept, target - kept
+    rejected = surplus.sum()
+    with matplotlib.rc_context(_STYLE):
+        canvas, ax = _axes(max(6.4, 1.5 * len(target) + 1), 3.6)
+        at, width = np.arange(len(target)), 0.36
+        edge = {"edgecolor": "black", "linewidth": 0.8, "width": width}
+        ax.bar(at - 0.2, kept, **LOOK["accepted"], **edge, label="accepted, min(p, q)")
+        ax.bar(at - 0.2, surplus, bottom=kept, **LOOK["rejected"], **edge, label="rejected, (q − p)₊")
+        ax.bar(at + 0.2, kept, **LOOK["accepted"], **edge)
+        ax.bar(at + 0.2, lacking, bottom=kept, **LOOK["residual"], **edge, label="from the residual, (p − q)₊")
+        for x, total in zip(at, draft, strict=True):
+            ax.text(x - 0.2, total + 0.01, f"q = {total:.3g}", ha="center", va="bottom", fontsize=9)
+        for x, total in zip(at, target, strict=True):
+            ax.text(x + 0.2, total + 0.01, f"p = {total:.3g}", ha="center", va="bottom", fontsize=9)
+        ax.set_xticks(at, [f"{t}\ndraft → output" for t in tokens])
+        # Two tokens keep one scale, so that a moved slider moves the bars and not the axis.
+        ax.set_ylim(0, 1.08 if len(target) == 2 else max(target.max(), draft.max()) * 1.12)
+        ax.set_ylabel("probability")
+        ax.set_title(f"{kept.sum():.3g} accepted, {rejected:.3g} rejected and drawn anew", fontsize=11)
+        canvas.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    lines = [
+        f"{t}: draft {readable(draft[i])} = {readable(kept[i])} accepted + {readable(surplus[i])} rejected; "
+        f"output {readable(target[i])} = {readable(kept[i])} accepted + {readable(lacking[i])} from the residual"
+        for i, t in enumerate(tokens)
+    ]
+    lines.append(f"in all: {readable(kept.sum())} accepted, {readable(rejected)} rejected")
+    return Figure(canvas, "\n".join(lines), "Two stacked bars for each token. " + ". ".join(lines) + ".")
+
+
+def law_bars(laws: Mapping[str, ArrayLike], tokens: Sequence[str] | None = None) -> Figure:
+    """Several laws side by side.
+
+    Parameters
+    ----------
+    laws : mapping from str to array_like, shape (vocabulary,)
+        At most four; a name of `LOOK` ("target", "draft", "observed", …) gets its look.
+    tokens : sequence of str, optional
+        Names of the tokens.
+    """
+    vectors = {name: np.asarray(as_law(law, name), dtype=np.float64) for name, law in laws.items()}
+    count = len(next(iter(vectors.values())))
+    tokens = names(count) if tokens is None else list(tokens)
+    spare = [look for name, look in LOOK.items() if name not in vectors]
+    with matplotlib.rc_context(_STYLE):
+        canvas, ax = _axes(max(6.0, 0.45 * count * len(vectors) + 2), 3.2)
+        width = 0.8 / len(vectors)
+        for i, (name, law) in enumerate(vectors.items()):
+            look = LOOK.get(name) or spare.pop()
+            at = np.arange(count) + (i - (len(vectors) - 1) / 2) * width
+            ax.bar(at, law, width, **look, edgecolor="black", linewidth=0.6, label=name)
+        ax.set_xticks(np.arange(count), tokens)
+        ax.set_ylabel("probability")
+        canvas.legend(loc="outside upper center", ncols=len(vectors), frameon=False, fontsize=9)
+    lines = [
+        f"{name}: " + ", ".join(f"{t} {readable(round(float(v), 4))}" for t, v in zip(tokens, law, strict=True))
+        for name, law in vectors.items()
+    ]
+    return Figure(canvas, "\n".join(lines), "Bars side by side for each token. " + ". ".join(lines) + ".")
+
+
+def frequencies(
+    counts: ArrayLike, p: ArrayLike, tokens: Sequence[str] | None = None, what: str = "frequency"
+) -> Figure:
+    """Observed frequencies with two standard errors on each side, over the bars of the law they should follow.
+
+    Parameters
+    ----------
+    counts : array_like of int, shape (vocabulary,)
+        How often each token was drawn.
+    p : array_like, shape (vocabulary,)
+        The target law; the standard error of a frequency is √(p(1 − p)/N).
+    tokens : sequence of str, optional
+        Names of the tokens.
+    what : str
+        What the points are called.
+    """
+    seen, target = np.asarray(counts), np.asarray(as_law(p), dtype=np.float64)
+    total = int(seen.sum())
+    freq, error = seen / total, np.sqrt(target * (1 - target) / total)
+    tokens = names(len(target)) if tokens is None else list(tokens)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        off = np.where(error > 0, (freq - target) / error, np.where(freq == target, 0.0, np.inf))
+    if not np.isfinite(off).all():
+        impossible = int(np.flatnonzero(~np.isfinite(off))[0])
+        raise ValueError(f"token {impossible} has p = {target[impossible]:g} and was drawn {seen[impossible]} times: no figure can scale that")
+    with matplotlib.rc_context(_STYLE):
+        canvas = Canvas(figsize=(max(6.4, 0.35 * len(target) + 2), 4.2), layout="constrained")
+        top, bottom = canvas.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+        at = np.arange(len(target))
+        top.bar(at, target, 0.7, **LOOK["target"], edgecolor="black", linewidth=0.6, label="target p")
+        top.errorbar(at, freq, 2 * error, fmt="D", color="#D55E00", markersize=5, capsize=4, label=f"{what} ± 2 SE")
+        top.set_ylabel("probability")
+        top.set_title(f"{total:,} draws", fontsize=11)
+        bottom.axhspan(-2, 2, color="0.88")
+        bottom.axhline(0, color="black", linewidth=0.8)
+        bottom.plot(at, off, "D", color="#D55E00", markersize=5)
+        bottom.set_ylim(-1.15 * max(3.0, np.abs(off).max()), 1.15 * max(3.0, np.abs(off).max()))
+        bottom.set_ylabel("off by (SE)")
+        bottom.set_xticks(at, tokens)
+        canvas.legend(loc="outside right upper", frameon=False, fontsize=9)
+    lines = [
+        f"{t}: p {readable(round(float(target[i]), 4))}, {what} {readable(round(float(freq[i]), 4))}, off by {off[i]:+.1f} SE"
+        for i, t in enumerate(tokens)
+    ]
+    worst = float(np.abs(off).max())
+    return Figure(
+        canvas,
+        "\n".join(lines),
+        f"Bars of the target law with the {what} of {total:,} draws as points; "
+        f"the farthest point is {worst:.1f} standard errors from its bar. " + ". ".join(lines) + ".",
+    )
+
+
+def curves(
+    x: Sequence[float], ys: Mapping[str, Sequence[float]], *, xlabel: str, ylabel: str, ylim: tuple[float, float] | None = None
+) -> Figure:
+    """Lines over a common axis, each with its own colour, marker and dash.
+
+    Parameters
+    ----------
+    x : sequence of float
+        Common positions.
+    ys : mapping from str to sequence of float
+        One line for each name, at most four.
+    xlabel, ylabel : str
+        What the axes show, with unit.
+    ylim : tuple of float, optional
+        Ends of the vertical axis.
+    """
+    with matplotlib.rc_context(_STYLE):
+        canvas, ax = _axes(6.4, 3.2)
+        for look, (name, y) in zip(LINES, ys.items(), strict=False):
+            ax.plot(x, y, **look, markersize=5, label=name)
+        ax.set(xlabel=xlabel, ylabel=ylabel)
+        if ylim is not None:
+            ax.set_ylim(*ylim)
+        canvas.legend(loc="outside right upper", frameon=False, fontsize=9)
+    lines = [f"{xlabel}: {', '.join(readable(v) for v in x)}"]
+    lines += [f"{name}: {', '.join(readable(round(float(v), 4)) for v in y)}" for name, y in ys.items()]
+    return Figure(canvas, "\n".join(lines), f"Lines of {ylabel} against {xlabel}. " + ". ".join(lines) + ".")
