@@ -8,6 +8,9 @@ JOBS ?= 2
 py := .venv/bin/python
 goal := $(or $(firstword $(MAKECMDGOALS)),lab)
 
+# JupyterLab's settings for this .venv: ask about no news, look for no updates.
+quiet := {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": false}}
+
 # Plain enough for any Python, so that an old one can say what it is.
 define check
 import sys
@@ -31,8 +34,7 @@ help: ## List the commands
 
 lab: copies ## Open the lessons in JupyterLab; to pass options: LAB_ARGS="--no-browser --port=9999"
 	@$(py) -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) \
-		--ServerApp.root_dir="$(CURDIR)" --LabApp.default_url=/lab/tree/work/00_start_here.ipynb \
-		--LabApp.news_url=None --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate $(LAB_ARGS)
+		--ServerApp.root_dir="$(CURDIR)" --LabApp.default_url=/lab/tree/work/00_start_here.ipynb $(LAB_ARGS)
 
 test: lint unit nbval ## Check everything: style, types, tests, and every notebook's stored output
 
@@ -84,4 +86,5 @@ endif
 .venv/.lab .venv/.test .venv/.browser: .venv/.%: pyproject.toml .venv/.made
 	@echo "Installing what \`make $(goal)\` needs into .venv: a minute or two, once."
 	@$(py) -m pip install --quiet --disable-pip-version-check -e ".[$*]"
+	@mkdir -p .venv/share/jupyter/lab/settings && echo '$(quiet)' >.venv/share/jupyter/lab/settings/overrides.json
 	@touch $@

@@ -1,9 +1,9 @@
 """The reader's copies of the lessons: without the solutions and outputs, in a folder that git ignores.
 
 ``python -m specdec_kit.copies`` makes what is missing in ``work/`` and refreshes what is older than its lesson, but
-never touches a copy that its reader edited. ``.copies.json`` beside the copies holds the checksum of each as it was
-written: a copy that still has it is unedited, and a lesson that now yields another is newer. A copy without a record
-counts as edited. The file also marks the folder as a reader's.
+never touches a copy that its reader edited or ran. ``.copies.json`` beside the copies holds the checksum of each as it
+was written: a copy that still has it is unedited, and a lesson that now yields another is newer. A copy without a
+record counts as edited. The file also marks the folder as a reader's.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,9 @@ def make_copies(lessons: Path, into: Path) -> list[str]:
 
 
 def _checksum(content: bytes) -> str:
+    """Checksum of the cells alone: JupyterLab adds its kernel's metadata to a notebook that is merely opened."""
+    with suppress(ValueError, KeyError, TypeError):  # where it is no notebook, all of it counts
+        content = json.dumps(json.loads(content)["cells"], sort_keys=True).encode()
     return hashlib.sha256(content).hexdigest()
 
 

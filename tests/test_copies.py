@@ -123,6 +123,27 @@ def test_new_outputs_alone_are_no_newer_version(course):
     assert course.state() == before
 
 
+def test_a_copy_that_was_merely_opened_still_follows_its_lesson(course):
+    course.run()
+    opened = nbformat.read(course.copy, 4)
+    opened.metadata.kernelspec.display_name = "Python 3 (ipykernel)"
+    opened.metadata.language_info = {"name": "python", "version": "3.11.7"}
+    nbformat.write(opened, course.copy)
+    assert course.run() == []
+    course.write(lesson("third = None"))
+    assert course.run() == [f"work/{NAME}: refreshed"]
+
+
+def test_a_copy_that_was_run_is_kept(course):
+    course.run()
+    ran = nbformat.read(course.copy, 4)
+    ran.cells[1].execution_count = 1
+    nbformat.write(ran, course.copy)
+    course.write(lesson("third = None"))
+    assert "kept" in course.run()[0]
+    assert nbformat.read(course.copy, 4).cells[1].execution_count == 1
+
+
 def test_an_edited_copy_is_kept_in_silence(course):
     course.run()
     course.copy.write_text("mine")
@@ -144,7 +165,7 @@ def test_an_edited_copy_of_a_newer_lesson_is_kept_with_a_word(course):
     assert (course.work / "mine.ipynb").read_text() == "mine"
 
 
-@pytest.mark.parametrize("damage", ["", "{", "[]", "null", f'{{"{NAME}": 3}}', "{}", "\xff", None])
+@pytest.mark.parametrize("damage", ["", "{", "[]", "null", "3", f'{{"{NAME}": 3}}', "{}", "\xff", None])
 def test_a_damaged_manifest_means_kept(course, damage):
     course.run()
     course.copy.write_text("mine")
