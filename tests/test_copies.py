@@ -254,39 +254,61 @@ def test_a_run_that_stopped_before_its_manifest_is_taken_up(course, monkeypatch)
     assert course.run() == [f"work/{NAME}: refreshed"]
 
 
+@pytest.fixture
+def clone(course):
+    """A clone that holds the module, its lesson, and no more."""
+    root = course.lessons.parent
+    (root / "specdec_kit").mkdir()
+    (root / "specdec_kit" / "__init__.py").touch()
+    shutil.copy(copies.__file__, root / "specdec_kit")
+    return root
+
+
 def command(*arguments, cwd):
-    return subprocess.run(
-        [sys.executable, "-m", "specdec_kit.copies", *arguments], cwd=cwd, capture_output=True, text=True, check=False
-    )
+    module = [sys.executable, "-m", "specdec_kit.copies"]
+    done = subprocess.run([*module, *arguments], cwd=cwd, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
 
 
-def test_the_command_copies_into_the_folder_named(tmp_path):
-    done = command("--into", "mine", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    made = {path.name for path in (tmp_path / "mine").glob("*.ipynb")}
-    assert made == {path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
-    assert len(done.stdout.splitlines()) == len(made)
-    assert json.loads((tmp_path / "mine" / ".copies.json").read_text()).keys() == made
-    assert command("--into", "mine", cwd=tmp_path).stdout == ""
+def test_the_command_copies_into_work_or_the_folder_named(clone):
+    for arguments, folder in (((), "work"), (("--into", "mine"), "mine")):
+        assert command(*arguments, cwd=clone) == (0, f"{folder}/{NAME}: made\n", "")
+        assert command(*arguments, cwd=clone) == (0, "", "")
+        assert {path.name for path in (clone / folder).iterdir()} == {NAME, ".copies.json"}
+        assert json.loads((clone / folder / ".copies.json").read_text()).keys() == {NAME}
 
 
-def test_the_command_says_in_one_sentence_what_stops_it(tmp_path):
-    done = command("--into", ROOT / "notebooks", cwd=tmp_path)
-    assert done.returncode == 1 and done.stderr.count("\n") == 1 and "name another" in done.stderr
-    assert not (ROOT / "notebooks" / ".copies.json").exists()
+@pytest.mark.parametrize(
+    ("into", "words"), [("notebooks", "name another one"), ("file", "Not every copy could be written")]
+)
+def test_the_command_says_in_one_sentence_what_stops_it(clone, into, words):
+    (clone / "file").touch()
+    code, out, err = command("--into", into, cwd=clone)
+    assert code == 1 and not out and words in err and err.count("\n") == 1
+    assert not (clone / "notebooks" / ".copies.json").exists()
 
-    (tmp_path / "file").write_text("")
-    done = command("--into", "file", cwd=tmp_path)
-    assert done.returncode == 1 and done.stderr.count("\n") == 1 and done.stderr.startswith("Not every copy")
+
+def test_a_fault_of_a_lesson_is_one_sentence(course, clone):
+    course.write(lesson("### BEGIN SOLUTION"))
+    code, out, err = command(cwd=clone)
+    assert code == 1 and not out and err.startswith(f"No copy was made: {NAME}, cell 2") and err.count("\n") == 1
 
 
-def test_an_installed_package_says_that_it_has_no_lessons(tmp_path):
-    (tmp_path / "specdec_kit").mkdir()
-    (tmp_path / "specdec_kit" / "__init__.py").touch()
-    shutil.copy(copies.__file__, tmp_path / "specdec_kit")
-    done = command(cwd=tmp_path)
-    assert done.returncode == 1 and "come with a clone" in done.stderr and done.stderr.count("\n") == 1
-    assert not (tmp_path / "work").exists()
+def test_an_installed_package_says_that_it_has_no_lessons(clone):
+    shutil.rmtree(clone / "notebooks")
+    code, out, err = command(cwd=clone)
+    assert code == 1 and not out and "come with a clone" in err and err.count("\n") == 1
+    assert not (clone / "work").exists()
+
+
+def test_the_real_lessons_can_be_copied(tmp_path):
+    lessons = sorted((ROOT / "notebooks").glob("*.ipynb"))
+    assert len(copies.make_copies(ROOT / "notebooks", tmp_path)) == len(lessons)
+    for path in lessons:
+        worked, copy = nbformat.read(path, 4), nbformat.read(tmp_path / path.name, 4)
+        assert [cell.id for cell in copy.cells] == [cell.id for cell in worked.cells]
+        assert not any(cell.get("outputs") or cell.get("execution_count") for cell in copy.cells)
+        assert not any(copies.BEGIN in cell.source for cell in copy.cells)
 
 
 def test_git_ignores_the_readers_folder():
