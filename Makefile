@@ -47,6 +47,7 @@ unit: .venv/.test ## Run the tests, without the notebooks and the browser
 	@$(py) -m pytest -n $(JOBS) --dist loadfile -m "not browser" tests
 
 nbval: .venv/.test ## Run every worked notebook again and compare with its stored output
+	@$(py) tests/guards.py
 	@$(if $(wildcard notebooks/*.ipynb),$(py) -m pytest --nbval -n $(JOBS) --dist loadfile notebooks,echo "No notebooks.")
 
 notebooks: .venv/.test ## Run every worked notebook and store its output

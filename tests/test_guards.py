@@ -1,5 +1,6 @@
 """Each guard is tripped by a notebook built to trip it and no other; then all of them judge the real notebooks."""
 
+import execute_notebooks
 import guards
 import nbformat
 import pytest
@@ -178,6 +179,49 @@ def test_reading_mends_nothing(tmp_path):
     path = tmp_path / "built.ipynb"
     path.write_text(nbformat.v4.writes(notebook), encoding="utf-8")
     assert tripped(guards.read(path)) == {"cell_id"}
+
+
+def runnable(path, last="1 / 3"):
+    """The clean notebook with code that runs, not yet executed."""
+    notebook = clean()
+    notebook.cells[2].source = (
+        "from IPython.display import display\n\n\ndef show(png):\n"
+        "    display({'image/png': png, 'text/plain': 'A 1'}, metadata={'image/png': {'alt': 'A bar'}}, raw=True)\n\n\n"
+        "print('before', flush=True)\nprint('the picture')\nshow('iVBORw0KGgo=')"
+    )
+    notebook.cells[5].source += f"\n{last}"
+    notebook.metadata.update(widgets={}, kernelspec={"name": "mine", "display_name": "Mine"})
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.update(outputs=[new_output("stream", text="stale")], execution_count=9)
+    path.write_text(nbformat.v4.writes(notebook), encoding="utf-8")
+
+
+def test_execution_mends_what_it_can_and_is_stable(tmp_path, capsys):
+    path = tmp_path / "built.ipynb"
+    runnable(path)
+    assert execute_notebooks.main([path]) == 0
+    executed = path.read_bytes()
+    notebook = guards.read(path)
+    assert not guards.problems(notebook, path.name)
+    stream, _ = notebook.cells[2].outputs
+    assert stream.text == "before\nthe picture\n"
+    assert [cell.id for cell in notebook.cells] == [cell.id for cell in clean().cells]
+    assert notebook.metadata.keys() == {"kernelspec", "language_info"}
+
+    assert execute_notebooks.main([path]) == 0
+    assert path.read_bytes() == executed
+    assert capsys.readouterr().out == "built.ipynb: executed\n" * 2
+
+
+def test_a_notebook_with_a_failing_cell_keeps_its_file(tmp_path, capsys):
+    path = tmp_path / "built.ipynb"
+    runnable(path, last="raise ValueError('by design')")
+    before = path.read_bytes()
+    assert execute_notebooks.main([path]) == 1
+    assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
+    err = capsys.readouterr().err
+    assert "built.ipynb: kept as it was" in err and "by design" in err
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
