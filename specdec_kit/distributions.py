@@ -65,7 +65,7 @@ def as_law(p: ArrayLike, name: str = "p") -> Law:
     """
     raw = np.asarray(p)
     exact = raw.dtype == object and raw.size > 0 and all(isinstance(x, Rational) for x in raw.flat)
-    if raw.dtype == object and not exact or raw.dtype.kind not in "fiubO":
+    if (raw.dtype == object and not exact) or raw.dtype.kind not in "fiubO":
         raise InvalidDistribution(
             f"{name} is not an array of real numbers (dtype {raw.dtype}): "
             "give each row the same length, and each entry a probability",
@@ -94,7 +94,10 @@ def as_law(p: ArrayLike, name: str = "p") -> Law:
         found = total[index] if law.ndim > 1 else total
         where = f"{name}{list(index)}" if index else name
         raise InvalidDistribution(
-            f"{where} sums to {found} along axis {axis}, not to 1: divide it by its sum", axis=axis, index=index, value=found
+            f"{where} sums to {found} along axis {axis}, not to 1: divide it by its sum",
+            axis=axis,
+            index=index,
+            value=found,
         )
     return law / law.sum(axis=-1, keepdims=True) if coarsest > np.finfo(np.float64).eps else law
 

@@ -58,16 +58,21 @@ def discrepancy(expected: Any, observed: Any) -> float:
     if isinstance(expected, Mapping) and isinstance(observed, Mapping):
         keys = [*expected, *(key for key in observed if key not in expected)]
         return max((discrepancy(expected.get(key, 0), observed.get(key, 0)) for key in keys), default=0.0)
-    if isinstance(expected, str | bool) or isinstance(observed, str | bool) or expected is None:
+    if any(isinstance(value, str | bool | np.bool) or value is None for value in (expected, observed)):
         return 0.0 if expected == observed else float("inf")
     try:
         a, b = (np.asarray(x, dtype=object) for x in (expected, observed))
         if a.shape != b.shape:
             return float("inf")
-        gap = max((float(abs(x - y)) for x, y in zip(a.flat, b.flat, strict=True)), default=0.0)
+        return max((_gap(x, y) for x, y in zip(a.flat, b.flat, strict=True)), default=0.0)
     except TypeError:
         return 0.0 if expected == observed else float("inf")
-    return gap if gap == gap else float("inf")  # a NaN equals nothing
+
+
+def _gap(x: Any, y: Any) -> float:
+    if x != x or y != y:  # NaN is the same as NaN and as nothing else
+        return 0.0 if x != x and y != y else float("inf")
+    return 0.0 if x == y else float(abs(x - y))
 
 
 def expect(name: str, expected: Any, observed: Any, atol: float = 1e-12) -> None:
@@ -92,7 +97,9 @@ def expect(name: str, expected: Any, observed: Any, atol: float = 1e-12) -> None
         by = "" if gap == float("inf") else f" They differ by {gap:.3g}; at most {atol:g} is allowed."
         raise Unexpected(f"{name}: expected {readable(expected)}, observed {readable(observed)}.{by}")
     within = f" (within {atol:g})" if atol > 1e-9 else ""
-    print(f"{name}: expected {readable(expected)}, observed {readable(observed)}{within}{_as_predicted(name, observed)}")
+    print(
+        f"{name}: expected {readable(expected)}, observed {readable(observed)}{within}{_as_predicted(name, observed)}"
+    )
 
 
 def _as_predicted(name: str, observed: Any) -> str:
@@ -228,7 +235,9 @@ def commit_of_kit() -> str | None:
     here = Path(__file__).parent
     try:
         head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, timeout=10)
-        tracked = subprocess.run(["git", "ls-files", "--error-unmatch", __file__], cwd=here, capture_output=True, timeout=10)
+        tracked = subprocess.run(
+            ["git", "ls-files", "--error-unmatch", __file__], cwd=here, capture_output=True, timeout=10
+        )
         changed = subprocess.run(["git", "status", "--porcelain", "-uno"], cwd=here, capture_output=True, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
         return None
@@ -303,7 +312,9 @@ class Records(list[dict[str, Any]]):
             return "no records yet: run a cell with record(…)"
         rows = [list(self.columns), *self._rows()]
         widths = [max(len(row[i]) for row in rows) for i in range(len(self.columns))]
-        return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+        return "\n".join(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+        )
 
     def _repr_html_(self) -> str:
         if not self:

@@ -1,11 +1,11 @@
 """The exact output law of a sampler: every branch of its random choices, walked and weighed.
 
-A sampler that draws only through its argument `rng` is a deterministic function of what `rng` answers. `exact_law` hands
-it a generator whose answers are chosen, not drawn, and runs it once for each way the answers can fall:
+A sampler that draws only through its argument `rng` is a function of what `rng` answers. `exact_law` hands it a
+generator whose answers are chosen, not drawn, and runs it once for each way the answers can fall:
 
 * ``rng.random()`` answers with a `Uniform`, a number known only to lie in an interval, at first [0, 1). A comparison
-  splits the interval at the threshold into two branches with the lengths as their probabilities; from then on the number
-  lies in its part, so a second comparison of the same number is judged by what the first one left.
+  splits the interval at the threshold, into two branches with the lengths as their probabilities. From then on the
+  number lies in its part, and a second comparison of the same number is judged by what the first one left.
 * ``rng.choice`` and ``rng.integers`` branch once for each value.
 
 A run that ends adds the product of its branch probabilities to its outcome. No seed, no sample, no tolerance.
@@ -13,6 +13,7 @@ A run that ends adds the product of its branch probabilities to its outcome. No 
 
 import itertools
 import math
+import random
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
@@ -67,7 +68,13 @@ class Law(dict[Hashable, Fraction]):
     def total_variation(self, other: "Mapping[Any, Any] | Iterable[Any]") -> Fraction:
         """½ Σ |self − other| against another law, or a vector of probabilities over the tokens 0, 1, …"""
         theirs = dict(other) if isinstance(other, Mapping) else dict(enumerate(other))
-        return sum((abs(self.get(x, Fraction(0)) - as_fraction(theirs.get(x, 0))) for x in self.keys() | theirs), Fraction(0)) / 2
+        return (
+            sum(
+                (abs(self.get(x, Fraction(0)) - as_fraction(theirs.get(x, 0))) for x in self.keys() | theirs),
+                Fraction(0),
+            )
+            / 2
+        )
 
 
 def _in_order(outcomes: Iterable[Any]) -> list[Any]:
@@ -115,6 +122,19 @@ class _Postponed(BaseException):
     """Ends a run whose branch has become improbable; not an Exception, so that no sampler catches it."""
 
 
+def _global_states() -> tuple[Any, ...]:
+    _, key, position, *_ = np.random.get_state()  # noqa: NPY002 - read, not drawn from
+    return key[0], position, random.getstate()
+
+
+def _check_global(before: tuple[Any, ...]) -> None:
+    if before != _global_states():
+        raise NotWalkable(
+            "the sampler draws from global random state (np.random.… or the module random), which whoever passes rng "
+            "does not control: draw from rng"
+        )
+
+
 class _Walk:
     """The branches still to walk, likeliest first, and where the present run stands.
 
@@ -122,6 +142,7 @@ class _Walk:
     """
 
     def __init__(self, limit: int):
+        self.before = _global_states()
         self.tie = itertools.count()
         self.todo: list[Any] = [(-1.0, next(self.tie), Fraction(1), ())]
         self.left = limit
@@ -159,6 +180,7 @@ class _Walk:
         heappush(self.todo, (-float(whole), next(self.tie), whole, (*self.path, (index, mass, count))))
 
     def differs(self) -> None:
+        _check_global(self.before)
         raise NotWalkable(
             "run again with the same answers, the sampler made other choices: it draws from something other than rng, "
             "keeps state between calls, or changes its inputs"
@@ -186,8 +208,8 @@ class _Drawn:
 
 def _refuse(what: str) -> NotWalkable:
     return NotWalkable(
-        f"{what} cannot be walked branch by branch: compare a uniform with a number, feed it to searchsorted, or draw by "
-        "rng.choice or rng.integers; any other sampler can still be judged by counting many seeded draws"
+        f"{what} cannot be walked branch by branch: compare a uniform with a number, feed it to searchsorted, or draw "
+        "by rng.choice or rng.integers; any other sampler can still be judged by counting many seeded draws"
     )
 
 
@@ -208,7 +230,7 @@ class Uniform:
 
     # Arithmetic keeps it a straight line in u. Arrays go back to NumPy, which comes again entry by entry.
     def _line(self, other: Any, slope: int, sign: int) -> Any:
-        """slope · self + sign · other."""
+        """The line slope · self + sign · other."""
         if isinstance(other, np.ndarray) and other.ndim:
             return NotImplemented
         if isinstance(other, Uniform):
@@ -250,11 +272,11 @@ class Uniform:
     __rmul__ = __mul__
 
     def _below(self, other: Any) -> Any:
-        """self < other, up to an event of probability 0."""
+        """Whether self < other, up to an event of probability 0."""
         if isinstance(other, np.ndarray) and other.ndim:
             return NotImplemented
         if isinstance(other, Real) and not math.isfinite(other):
-            return other > 0
+            return float(other) > 0
         line = self - other
         if line._slope == 0:
             return bool(line._offset < 0)
@@ -378,7 +400,7 @@ class EnumeratingGenerator(np.random.Generator):
         values = np.arange(a) if isinstance(a, int | np.integer) else np.asarray(a)
         count = values.shape[axis]
         masses = [Fraction(1, count)] * count if p is None else [as_fraction(x) for x in p]
-        total = sum(masses)
+        total = sum(masses, Fraction(0))
         # The three errors of numpy.random.Generator.choice, in its words.
         if len(masses) != count:
             raise ValueError("a and p must have same size")
@@ -403,7 +425,7 @@ def _outcome(value: Any) -> Hashable:
         hash(value)
     except TypeError:
         raise NotWalkable(f"the sampler returned {value!r}: return a token, or a tuple of tokens") from None
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def exact_law(sampler: Callable[..., Any], *args: Any, max_branches: int = 500_000, progress: bool = False) -> Law:
@@ -433,7 +455,8 @@ def exact_law(sampler: Callable[..., Any], *args: Any, max_branches: int = 500_0
         Where the sampler asks for what has no finite set of branches (a normal, two uniforms compared, …), or does not
         repeat itself.
     TooManyBranches
-        Where `max_branches` did not end every branch (a loop may have no end); it carries the law so far and the mass covered.
+        Where `max_branches` did not end every branch (a loop may have no end); it carries the law so far and the mass
+        covered.
 
     Examples
     --------
@@ -469,7 +492,8 @@ def exact_law(sampler: Callable[..., Any], *args: Any, max_branches: int = 500_0
             covered += walk.mass
             if bar is not None:
                 bar.update(float(covered) - bar.n)
-        return law
+        _check_global(walk.before)
+        return Law((outcome, law[outcome]) for outcome in _in_order(law))
     finally:
         if bar is not None:
             bar.close()

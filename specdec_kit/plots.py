@@ -34,7 +34,7 @@ LINES: Sequence[dict[str, Any]] = (
     {"color": "#009E73", "marker": "^", "linestyle": ":"},
     {"color": "#CC79A7", "marker": "D", "linestyle": "-."},
 )
-_STYLE = {"font.size": 11, "axes.spines.top": False, "axes.spines.right": False, "hatch.linewidth": 0.7}
+_STYLE: Any = {"font.size": 11, "axes.spines.top": False, "axes.spines.right": False, "hatch.linewidth": 0.7}
 
 
 @dataclass
@@ -187,7 +187,7 @@ def frequencies(
         off = np.where(error > 0, (freq - target) / error, np.where(freq == target, 0.0, np.inf))
     if not np.isfinite(off).all():
         impossible = int(np.flatnonzero(~np.isfinite(off))[0])
-        raise ValueError(f"token {impossible} has p = {target[impossible]:g} and was drawn {seen[impossible]} times: no figure can scale that")
+        raise ValueError(f"token {impossible} has p = 0 and was drawn {seen[impossible]} times: count another law")
     with matplotlib.rc_context(_STYLE):
         canvas = Canvas(figsize=(max(6.4, 0.35 * len(target) + 2), 4.2), layout="constrained")
         top, bottom = canvas.subplots(2, 1, sharex=True, height_ratios=(3, 2))
@@ -204,7 +204,8 @@ def frequencies(
         bottom.set_xticks(at, tokens)
         canvas.legend(loc="outside right upper", frameon=False, fontsize=9)
     lines = [
-        f"{t}: p {readable(round(float(target[i]), 4))}, {what} {readable(round(float(freq[i]), 4))}, off by {off[i]:+.1f} SE"
+        f"{t}: p {readable(round(float(target[i]), 4))}, {what} {readable(round(float(freq[i]), 4))}, "
+        f"off by {off[i]:+.1f} SE"
         for i, t in enumerate(tokens)
     ]
     worst = float(np.abs(off).max())
@@ -217,7 +218,12 @@ def frequencies(
 
 
 def curves(
-    x: Sequence[float], ys: Mapping[str, Sequence[float]], *, xlabel: str, ylabel: str, ylim: tuple[float, float] | None = None
+    x: Sequence[float],
+    ys: Mapping[str, Sequence[float]],
+    *,
+    xlabel: str,
+    ylabel: str,
+    ylim: tuple[float, float] | None = None,
 ) -> Figure:
     """Lines over a common axis, each with its own colour, marker and dash.
 

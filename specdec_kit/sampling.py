@@ -32,7 +32,9 @@ def check_rng(rng: Any) -> Any:
         Where `rng` is missing, a seed, or NumPy's global random state.
     """
     if isinstance(rng, type(np)):
-        raise TypeError(f"rng is the module {rng.__name__}, whose state all code shares: pass np.random.default_rng(seed)")
+        raise TypeError(
+            f"rng is the module {rng.__name__}, whose state all code shares: pass np.random.default_rng(seed)"
+        )
     if not (hasattr(rng, "random") and hasattr(rng, "integers")):
         raise TypeError(f"rng is {rng!r}, not a generator: pass np.random.default_rng(seed)")
     return rng
@@ -109,9 +111,7 @@ def direct_sample(p: ArrayLike, size: int | tuple[int, ...] | None = None, *, rn
     return int(tokens) if size is None else tokens
 
 
-def speculative_sample(
-    p: ArrayLike, q: ArrayLike, size: int | tuple[int, ...] | None = None, *, rng: Any
-) -> Draws:
+def speculative_sample(p: ArrayLike, q: ArrayLike, size: int | tuple[int, ...] | None = None, *, rng: Any) -> Draws:
     """Draw from `p` by way of `q`: propose, accept with min(1, p/q), else draw from the residual.
 
     Parameters

@@ -56,20 +56,20 @@ def check(
     Verdict
     """
     for case in cases:
-        said = ", ".join(readable(part) for part in case)
+        on = f"on {', '.join(readable(part) for part in case)} " if case else ""
         try:
             answer = function(*case)
         except NotImplementedError:
             return Verdict(False, f"{function.__name__} is not written yet.")
         except Exception as problem:  # whatever a reader's code raises becomes advice
-            return Verdict(False, f"on {said} it raises {type(problem).__name__}: {problem}")
+            return Verdict(False, f"{on}it raises {type(problem).__name__}: {problem}")
         due = right(*case)
         if discrepancy(due, answer) > 1e-9:
             for advice, mistaken in (mistakes or {}).items():
                 if discrepancy(mistaken(*case), answer) <= 1e-9:
-                    return Verdict(False, f"{advice} (on {said}: due {readable(due)}, yours {readable(answer)}.)")
-            return Verdict(False, f"on {said} the answer is {readable(due)}; yours is {readable(answer)}.")
-    return Verdict(True, f"{function.__name__} is right on {len(cases)} cases.")
+                    return Verdict(False, f"{advice} ({on}due {readable(due)}, yours {readable(answer)})")
+            return Verdict(False, f"{on}{readable(due)} is due; yours is {readable(answer)}.")
+    return Verdict(True, f"{function.__name__} is right{f' on {len(cases)} cases' if len(cases) > 1 else ''}.")
 
 
 # ---- samplers ----
@@ -171,9 +171,149 @@ def check_sampler(sampler: Callable[[Any, Any, Any], int]) -> Verdict:
 
 
 def _plays(sampler: Callable[[Any, Any, Any], int]) -> bool:
-    """Whether the sampler draws by rng.random() alone, which a script of uniforms can answer."""
+    """Whether the sampler draws by rng.random() and rng.choice alone, which a script of uniforms can answer."""
     try:
         sampler(np.array([0.5, 0.5]), np.array([0.5, 0.5]), Scripted([0.25] * 8))
     except (AttributeError, TypeError):
         return False
     return True
+
+
+# ---- exercises of the lessons ----
+
+
+def _answers(function: Callable[..., Any], value: Callable[..., Any]) -> Callable[..., Any]:
+    """`value` of what the function answers, under the function's own name."""
+
+    def answered(*case: Any) -> Any:
+        return value(function(*case))
+
+    answered.__name__ = function.__name__
+    return answered
+
+
+def check_die(die: Callable[[Any], int]) -> Verdict:
+    """Lesson 00: a die that shows 6 half of the time and 1 … 5 equally often."""
+    due = dict.fromkeys(range(1, 6), 0.1) | {6: 0.5}
+    fair = dict.fromkeys(range(1, 7), 1 / 6)
+    off_by_one = {face - 1: mass for face, mass in due.items()}
+    return check(
+        _law_of(die),
+        [()],
+        lambda: due,
+        {
+            "This die is fair: give 6 probability 1/2 and the others 1/10 each.": lambda: fair,
+            "The faces run from 0 to 5: add one.": lambda: off_by_one,
+        },
+    )
+
+
+def _law_of(sampler: Callable[..., Any]) -> Callable[..., Any]:
+    def law(*args: Any) -> Any:
+        return exact_law(sampler, *map(np.array, args), max_branches=20_000)
+
+    law.__name__ = sampler.__name__
+    return law
+
+
+def check_account(account: Callable[[Any, Any], Any]) -> Verdict:
+    """Lesson 01: mass accepted in all, then the output law."""
+
+    def right(p: Any, q: Any) -> list[float]:
+        kept = np.minimum(p, q)
+        return [kept.sum(), *p]
+
+    def uncorrected(p: Any, q: Any) -> list[float]:
+        kept = np.minimum(p, q)
+        return [kept.sum(), *kept]
+
+    cases = [([0.6, 0.4], [0.3, 0.7]), ([0.7, 0.3], [0.4, 0.6]), ([0.5, 0.5], [0.5, 0.5]), PAIRS[1]]
+    return check(
+        account, cases, right, {"The rejected mass is missing: add (p − q)₊ to what was accepted.": uncorrected}
+    )
+
+
+def check_half_accepted(half_accepted: Callable[[], Any]) -> Verdict:
+    """Lesson 01: a draft that is accepted half of the time against [0.7, 0.3]."""
+    return check(
+        _answers(half_accepted, lambda q: overlap([0.7, 0.3], q)),
+        [()],
+        lambda: 0.5,
+        {"That is p itself, and all of it is accepted: move q away from p.": lambda: 1.0},
+    )
+
+
+def check_inverted(inverted: Callable[[Any, Any, Any], int]) -> Verdict:
+    """Lesson 01: the sampler with the ratio upside down, by its exact law."""
+    return check(
+        _law_of(inverted),
+        PAIRS,
+        lambda p, q: dict(enumerate(_inverted(p, q))),
+        {"That is the right rule, which returns p: here the ratio is to be q/p.": lambda p, q: dict(enumerate(p))},
+    )
+
+
+def check_blind_pair(blind_pair: Callable[[], Any]) -> Verdict:
+    """Lesson 01: p ≠ q on which redrawing a rejected draft from p returns p."""
+
+    def harm(pair: Any) -> float:
+        p, q = pair
+        if overlap(p, q) == 1:
+            raise ValueError("p = q, so that nothing is rejected: the shortcut must be taken, and do no harm")
+        p, _, kept, rejected, _ = _parts(p, q)
+        return float(np.abs(kept + rejected * p - p).max())
+
+    return check(_answers(blind_pair, harm), [()], lambda: 0.0)
+
+
+def check_draws_needed(draws_needed: Callable[[float, float], int]) -> Verdict:
+    """Lesson 02: draws until two standard errors of a frequency are at most a given width."""
+
+    def one_error(p: float, width: float) -> int:
+        return int(np.ceil(p * (1 - p) / width**2 - 1e-9))
+
+    return check(
+        draws_needed,
+        [(0.5, 0.1), (0.7, 0.01), (0.05, 0.001)],
+        lambda p, width: int(np.ceil(4 * p * (1 - p) / width**2 - 1e-9)),
+        {"That is for one standard error; the width is to hold two.": one_error},
+    )
+
+
+def check_two_tokens(two_tokens: Callable[[Any, Any, Any], tuple[int, int]]) -> Verdict:
+    """Lesson 02: two tokens, each of law p and independent of each other, by the exact joint law."""
+
+    def independent(p: Any, q: Any) -> dict[tuple[int, int], float]:
+        return {(i, j): a * b for i, a in enumerate(p) for j, b in enumerate(p)}
+
+    def repeated(p: Any, q: Any) -> dict[tuple[int, int], float]:
+        return {(i, i): a for i, a in enumerate(p)}
+
+    return check(
+        _law_of(two_tokens),
+        [PAIRS[0], PAIRS[2], PAIRS[1]],
+        independent,
+        {"Both tokens come from the same random numbers, so that they are always equal: draw anew for each.": repeated},
+    )
+
+
+def check_hidden_reuse(hidden_reuse: Callable[[], Any], sampler: Callable[[Any, Any, Any], int]) -> Verdict:
+    """Lesson 02: two pairs over three tokens, one that hides a fault of `sampler` and one that shows it."""
+
+    def shown(pairs: Any) -> list[bool]:
+        hiding, showing = pairs
+        for p, q in pairs:
+            if len(p) != 3 or overlap(p, q) == 1:
+                raise ValueError("each pair has three tokens and p ≠ q, so that some drafts are rejected")
+        return [bool(exact_law(sampler, *pair).total_variation(pair[0]) > 1e-9) for pair in (hiding, showing)]
+
+    return check(
+        _answers(hidden_reuse, shown),
+        [()],
+        lambda: [False, True],
+        {
+            "The first pair shows the fault as well; how many tokens may its residual have?": lambda: [True, True],
+            "The second pair hides the fault as well; how many tokens must its residual have?": lambda: [False, False],
+            "The pairs are the wrong way round: first the one that hides the fault.": lambda: [True, False],
+        },
+    )

@@ -4,6 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+from specdec_kit.sampling import inverse_cdf
 
 
 class Ledger:
@@ -25,9 +28,13 @@ class Ledger:
         self._since += np.ravel(drawn).tolist()
         return drawn
 
+    def choice(self, a: int, size: Any = None, *, p: ArrayLike) -> Any:
+        """Tokens of law `p` by inverse CDF, one uniform each, as `numpy.random.Generator.choice` draws them."""
+        return inverse_cdf(p, self.random(size))
+
     def integers(self, *args: Any, **kwargs: Any) -> Any:
         """Refuse: a ledger is kept in uniforms."""
-        raise TypeError("the ledger notes uniforms only: draw by rng.random()")
+        raise TypeError("the ledger notes uniforms only: draw by rng.random() or rng.choice(n, p=…)")
 
     def taken(self) -> list[float]:
         """Uniforms handed out since this was last asked."""
