@@ -152,9 +152,10 @@ def test_what_only_looks_like_a_path_passes(text):
     assert not guards.absolute_path(notebook, "built.ipynb")
 
 
-def test_blank_lines_and_comments_do_not_make_a_cell_long():
+def test_blank_lines_comments_and_a_list_of_imports_do_not_make_a_cell_long():
     notebook = clean()
-    notebook.cells[5].source = "\n\n# why\n".join(f"x = {i}" for i in range(12))
+    names = "".join(f"    name_{i},\n" for i in range(12))
+    notebook.cells[5].source = "\n\n# why\n".join([f"from kit import (\n{names})", *(f"x = {i}" for i in range(11))])
     assert not guards.long_cell(notebook, "built.ipynb")
 
 
