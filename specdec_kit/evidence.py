@@ -33,12 +33,12 @@ class Unexpected(AssertionError):
 
 
 def readable(value: Any) -> str:
-    """Write a value the way a person would: six digits, fractions as fractions, rounding noise as 0."""
+    """Write a value the way a person would: six digits, small fractions as fractions, rounding noise as 0."""
     if isinstance(value, np.ndarray | np.generic) or type(value).__module__.startswith("numpy"):
         value = value.tolist()
     if isinstance(value, bool | str) or value is None:
         return str(value)
-    if isinstance(value, Rational):
+    if isinstance(value, Rational) and value.denominator <= 10**6:
         return str(value)
     if isinstance(value, Number):
         number = complex(value).real  # type: ignore[call-overload]
@@ -300,9 +300,9 @@ def record(
 
 
 class Records(list[dict[str, Any]]):
-    """Records as a table, in a notebook and as text; each entry is a dict."""
+    """Records as a table, in a notebook and as text; each entry is a dict with every field."""
 
-    columns = ("name", "prediction", "expected", "observed", "discrepancy", "seed", "draws", "time")
+    columns = ("name", "prediction", "expected", "observed", "discrepancy", "seed", "draws")
 
     def _rows(self) -> list[list[str]]:
         return [["" if row.get(c) is None else readable(row[c]) for c in self.columns] for row in self]
