@@ -38,7 +38,7 @@ def readable(value: Any) -> str:
         value = value.tolist()
     if isinstance(value, bool | str) or value is None:
         return str(value)
-    if isinstance(value, Rational) and value.denominator <= 10**6:
+    if isinstance(value, Rational) and Fraction(value).denominator <= 10**6:
         return str(value)
     if isinstance(value, Number):
         number = complex(value).real  # type: ignore[call-overload]

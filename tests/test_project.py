@@ -1,6 +1,7 @@
 """The project's files agree with each other, and nothing of one machine is in them."""
 
 import ast
+import doctest
 import os
 import re
 import shutil
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+
+from specdec_kit import law
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -248,3 +251,20 @@ def test_a_stranger_is_found():
     assert strangers(f"see {name}/data.", [name])
     assert strangers(f'"{name}"', [name])
     assert not strangers("/lab/tree/00.ipynb ./tree/a", ["/tree"])
+
+
+# --- what the documents promise ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "run", [lambda: doctest.testfile(str(ROOT / "README.md"), module_relative=False), lambda: doctest.testmod(law)]
+)
+def test_the_examples_give_what_they_say(run):
+    done = run()
+    assert done.attempted and not done.failed
+
+
+def test_an_example_that_is_wrong_is_noticed(tmp_path):
+    page = tmp_path / "README.md"
+    page.write_text("    >>> 1 + 1\n    3\n", encoding="utf-8")
+    assert doctest.testfile(str(page), module_relative=False, report=False).failed == 1
