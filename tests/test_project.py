@@ -19,7 +19,7 @@ from specdec_kit import law
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 TOP = {
-    "README.md", "environment.yml", "pyproject.toml", "Makefile", "LICENSE", "CHANGELOG.md", ".gitignore",
+    "README.md", "environment.yml", "pyproject.toml", "Makefile", "LICENSE", "CHANGELOG.md", ".gitattributes", ".gitignore",
     ".ci", ".github", "notebooks", "specdec_kit", "data", "tests",
 }  # fmt: skip
 
