@@ -21,7 +21,12 @@ def check_environment() -> bool:
 
     well = sys.version_info >= (3, 11)
     print(f"Python 3.11 or newer: {'ok' if well else 'this is ' + sys.version.split()[0] + '; install a newer one'}")
-    for line in requires("specdec-kit") or ():
+    try:
+        needs = requires("specdec-kit") or ()
+    except PackageNotFoundError:
+        print(f"specdec-kit: not installed; {remedy}")
+        return False
+    for line in needs:
         needed = Requirement(line)
         if needed.marker is not None and not needed.marker.evaluate({"extra": "lab"}):
             continue

@@ -34,7 +34,7 @@ class Unexpected(AssertionError):
 
 def readable(value: Any) -> str:
     """Write a value the way a person would: six digits, small fractions as fractions, rounding noise as 0."""
-    if isinstance(value, np.ndarray | np.generic) or type(value).__module__.startswith("numpy"):
+    if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, bool | str) or value is None:
         return str(value)
@@ -58,18 +58,18 @@ def discrepancy(expected: Any, observed: Any) -> float:
     if isinstance(expected, Mapping) and isinstance(observed, Mapping):
         keys = [*expected, *(key for key in observed if key not in expected)]
         return max((discrepancy(expected.get(key, 0), observed.get(key, 0)) for key in keys), default=0.0)
-    if any(isinstance(value, str | bool | np.bool) or value is None for value in (expected, observed)):
-        return 0.0 if expected == observed else float("inf")
     try:
         a, b = (np.asarray(x, dtype=object) for x in (expected, observed))
         if a.shape != b.shape:
             return float("inf")
         return max((_gap(x, y) for x, y in zip(a.flat, b.flat, strict=True)), default=0.0)
-    except TypeError:
-        return 0.0 if expected == observed else float("inf")
+    except (TypeError, ValueError):  # entries that differ and are no numbers
+        return float("inf")
 
 
 def _gap(x: Any, y: Any) -> float:
+    if isinstance(x, bool | np.bool) or isinstance(y, bool | np.bool):
+        return 0.0 if x == y else float("inf")
     if x != x or y != y:  # NaN is the same as NaN and as nothing else
         return 0.0 if x != x and y != y else float("inf")
     return 0.0 if x == y else float(abs(x - y))
@@ -106,6 +106,8 @@ def _as_predicted(name: str, observed: Any) -> str:
     made = prediction(name)
     if made is None:
         return ""
+    if isinstance(observed, Mapping):  # JSON keeps every key as a string
+        observed = {str(key): part for key, part in observed.items()}
     gap = discrepancy(made, observed)
     off = "right" if gap <= 1e-9 else "not the same" if gap == float("inf") else f"off by {gap:.3g}"
     return f"; you predicted {readable(made)}: {off}"
@@ -121,13 +123,13 @@ def work_folder() -> Path | None:
 
 
 def _keep(entry: dict[str, Any]) -> None:
-    _in_memory.append(entry)
     folder = work_folder()
     if folder is not None:
         with open(folder / FILE, "a+b") as file:
             # A line that was cut short (power lost while writing) must not swallow this one.
             torn = file.tell() > 0 and (file.seek(-1, os.SEEK_END), file.read(1))[1] != b"\n"
             file.write((b"\n" if torn else b"") + json.dumps(entry, ensure_ascii=False).encode() + b"\n")
+    _in_memory.append(entry)
 
 
 def _kept() -> list[dict[str, Any]]:
@@ -135,29 +137,34 @@ def _kept() -> list[dict[str, Any]]:
     if folder is None or not (folder / FILE).is_file():
         return _in_memory
     entries = []
-    for number, line in enumerate((folder / FILE).read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+    for number, line in enumerate((folder / FILE).read_text(encoding="utf-8", errors="replace").split("\n"), 1):
         if not line.strip():
             continue
         try:
             entry = json.loads(line)
             entry["kind"], entry["name"]
         except (ValueError, TypeError, KeyError):
-            print(f"{FILE}, line {number}, cannot be read and is passed over; the file is left as it is")
+            _say_once(f"{FILE}, line {number}, cannot be read and is passed over; the file is left as it is")
         else:
             entries.append(entry)
     return entries
 
 
-def _plain(value: Any) -> Any:
-    """The value as JSON can hold it; a fraction as the string "7/10"."""
+@cache
+def _say_once(sentence: str) -> None:
+    print(sentence)
+
+
+def _plain(value: Any, fraction: type = str) -> Any:
+    """The value as JSON can hold it; a fraction as the string "7/10", or as a float."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, Fraction):
-        return str(value)
+        return fraction(value)
     if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
+        return {str(key): _plain(part, fraction) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        return [_plain(part, fraction) for part in value]
     if isinstance(value, float) and not np.isfinite(value):
         return str(value)  # JSON has no NaN
     return value if isinstance(value, bool | int | float | str) or value is None else repr(value)
@@ -196,8 +203,9 @@ def prediction(name: str) -> Any:
 
 
 def commit_prediction(name: str, value: Any, unit: str = "") -> str:
-    """Keep a prediction; return the sentence that says so."""
-    _keep({"kind": "prediction", "name": name, "value": _plain(value), "unit": unit, "time": _now()})
+    """Keep a prediction, text as `read_value` reads it; return the sentence that says so."""
+    value = read_value(value) if isinstance(value, str) else value
+    _keep({"kind": "prediction", "name": name, "value": _plain(value, float), "unit": unit, "time": _now()})
     return f"Committed: {name} = {readable(value)}{' ' + unit if unit else ''}. Now run on and compare."
 
 
@@ -283,8 +291,8 @@ def record(
         "expected": _plain(expected),
         "observed": _plain(observed),
         "discrepancy": gap if np.isfinite(gap) else "not comparable",
-        "seed": seed,
-        "draws": draws,
+        "seed": _plain(seed),
+        "draws": _plain(draws),
         "inputs_sha256": fingerprint(inputs),
         "versions": {"specdec_kit": __version__, "numpy": np.__version__, "python": platform.python_version()},
         "commit": commit_of_kit(),
@@ -354,8 +362,11 @@ class Records(list[dict[str, Any]]):
         else:
             raise ValueError(f"{path.name} ends neither in .json nor in .html: choose one of the two")
         draft = path.with_name(path.name + ".part")
-        draft.write_text(text, encoding="utf-8")
-        os.replace(draft, path)
+        try:
+            draft.write_text(text, encoding="utf-8")
+            os.replace(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
         return path
 
 

@@ -90,6 +90,11 @@ def _axes(width: float, height: float) -> tuple[Canvas, Any]:
     return canvas, canvas.subplots()
 
 
+def _at_most_four(shown: Mapping[str, Any]) -> None:
+    if len(shown) > 4:
+        raise ValueError(f"{len(shown)} at once cannot be told apart: show at most four")
+
+
 def mass_bars(p: ArrayLike, q: ArrayLike, tokens: Sequence[str] | None = None) -> Figure:
     """Where each unit of draft mass goes: accepted or rejected on the left, and the restored target on the right.
 
@@ -145,6 +150,7 @@ def law_bars(laws: Mapping[str, ArrayLike], tokens: Sequence[str] | None = None)
     vectors = {name: np.asarray(as_law(law, name), dtype=np.float64) for name, law in laws.items()}
     count = len(next(iter(vectors.values())))
     tokens = names(count) if tokens is None else list(tokens)
+    _at_most_four(laws)
     spare = [look for name, look in LOOK.items() if name not in vectors]
     with matplotlib.rc_context(_STYLE):
         canvas, ax = _axes(max(6.0, 0.45 * count * len(vectors) + 2), 3.2)
@@ -181,13 +187,16 @@ def frequencies(
     """
     seen, target = np.asarray(counts), np.asarray(as_law(p), dtype=np.float64)
     total = int(seen.sum())
+    if total == 0:
+        raise ValueError("no draws were counted: a frequency needs at least one")
+    impossible = np.flatnonzero((target == 0) & (seen > 0))
+    if impossible.size:
+        token = int(impossible[0])
+        raise ValueError(f"token {token} has p = 0 and was drawn {seen[token]} times: count another law")
     freq, error = seen / total, np.sqrt(target * (1 - target) / total)
     tokens = names(len(target)) if tokens is None else list(tokens)
     with np.errstate(divide="ignore", invalid="ignore"):
-        off = np.where(error > 0, (freq - target) / error, np.where(freq == target, 0.0, np.inf))
-    if not np.isfinite(off).all():
-        impossible = int(np.flatnonzero(~np.isfinite(off))[0])
-        raise ValueError(f"token {impossible} has p = 0 and was drawn {seen[impossible]} times: count another law")
+        off = np.where(error > 0, (freq - target) / error, 0.0)
     with matplotlib.rc_context(_STYLE):
         canvas = Canvas(figsize=(max(6.4, 0.35 * len(target) + 2), 4.2), layout="constrained")
         top, bottom = canvas.subplots(2, 1, sharex=True, height_ratios=(3, 2))
@@ -238,6 +247,7 @@ def curves(
     ylim : tuple of float, optional
         Ends of the vertical axis.
     """
+    _at_most_four(ys)
     with matplotlib.rc_context(_STYLE):
         canvas, ax = _axes(6.4, 3.2)
         for look, (name, y) in zip(LINES, ys.items(), strict=False):

@@ -28,9 +28,10 @@ class Ledger:
         self._since += np.ravel(drawn).tolist()
         return drawn
 
-    def choice(self, a: int, size: Any = None, *, p: ArrayLike) -> Any:
+    def choice(self, a: Any, size: Any = None, *, p: ArrayLike) -> Any:
         """Tokens of law `p` by inverse CDF, one uniform each, as `numpy.random.Generator.choice` draws them."""
-        return inverse_cdf(p, self.random(size))
+        drawn = inverse_cdf(p, self.random(size))
+        return drawn if isinstance(a, int | np.integer) else np.asarray(a)[drawn]
 
     def integers(self, *args: Any, **kwargs: Any) -> Any:
         """Refuse: a ledger is kept in uniforms."""

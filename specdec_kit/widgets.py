@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-import ipywidgets
 import numpy as np
 from IPython import get_ipython
 from IPython.display import display
@@ -12,6 +11,11 @@ from numpy.typing import ArrayLike
 
 from specdec_kit import evidence, plots
 from specdec_kit.distributions import as_pair
+
+try:
+    import ipywidgets
+except ImportError:  # then only the static views are shown
+    ipywidgets = None
 
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -34,7 +38,7 @@ def prediction_box(name: str, unit: str) -> bool:
     name, unit : str
         What is predicted, and what it is measured in.
     """
-    if not _in_notebook():
+    if ipywidgets is None or not _in_notebook():
         return False
     earlier = evidence.prediction(name)
     label = ipywidgets.Label(f"Your prediction: {name}{f' ({unit})' if unit else ''}")
@@ -81,6 +85,9 @@ def mass_explorer(p: ArrayLike, q: ArrayLike) -> None:
     target, draft = as_pair(p, q)
     if target.shape != (2,):
         raise ValueError(f"p has shape {target.shape}: the explorer moves laws over two tokens, shape (2,)")
+    if ipywidgets is None:
+        plots.show(plots.mass_bars(target, draft))
+        return
 
     def slider(letter: str, start: float) -> Any:
         return ipywidgets.FloatSlider(

@@ -1,0 +1,319 @@
+"""Sliders and buttons in a real kernel, moved and pressed by the messages that JupyterLab sends."""
+
+import base64
+import json
+import queue
+import time
+from contextlib import suppress
+
+import pytest
+from jupyter_client import KernelManager
+
+from specdec_kit import widgets
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+# p = [.7, .3], q = [.4, .6], by hand.
+AT_FIRST = (
+    "A: draft 0.4 = 0.4 accepted + 0 rejected; output 0.7 = 0.4 accepted + 0.3 from the residual\n"
+    "B: draft 0.6 = 0.3 accepted + 0.3 rejected; output 0.3 = 0.3 accepted + 0 from the residual\n"
+    "in all: 0.7 accepted, 0.3 rejected"
+)
+
+
+class Kernel:
+    """A kernel with what a front end knows of it: the widgets' models, and the messages since a cell was run."""
+
+    def __init__(self, folder):
+        self.manager = KernelManager(kernel_name="python3")
+        self.manager.start_kernel(cwd=str(folder))
+        self.client = self.manager.client()
+        self.client.start_channels()
+        self.client.wait_for_ready(timeout=60)
+        self.models = {}
+
+    def close(self):
+        self.client.stop_channels()
+        self.manager.shutdown_kernel(now=True)
+
+    def run(self, code):
+        """Run a cell; return its outputs."""
+        self.models.clear()
+        self.messages = []
+        self.client.execute_interactive(code, output_hook=self.take, timeout=60)
+        failed = [m["content"]["evalue"] for m in self.messages if m["msg_type"] == "error"]
+        assert not failed, failed
+        return [m["content"] for m in self.messages if m["msg_type"] in ("stream", "display_data")]
+
+    def take(self, message):
+        content = message["content"]
+        self.messages.append(message)
+        if message["msg_type"] == "comm_open":
+            self.models[content["comm_id"]] = dict(content["data"]["state"])
+        elif message["msg_type"] == "comm_msg" and content["data"]["method"] in ("update", "echo_update"):
+            self.models[content["comm_id"]].update(content["data"]["state"])
+
+    def wait(self, done, seconds=30):
+        """Take messages until `done` says so of the last one."""
+        until = time.monotonic() + seconds
+        while True:
+            message = self.client.get_iopub_msg(timeout=max(0, until - time.monotonic()))
+            self.take(message)
+            if done(message):
+                return
+
+    def settle(self, text, seconds=0.3):
+        """Take messages until a figure with this text is there; then any that still come within a moment."""
+        self.wait(lambda message: text in message["content"].get("data", {}).get("text/plain", ""))
+        with suppress(queue.Empty):
+            self.wait(lambda message: False, seconds)
+
+    def model(self, name, **state):
+        """Id of the one widget of a kind with this state."""
+        [found] = [
+            key for key, model in self.models.items()
+            if model["_model_name"] == f"{name}Model" and state.items() <= model.items()
+        ]  # fmt: skip
+        return found
+
+    def send(self, key, **data):
+        """Send what a front end sends for a widget, and wait until the kernel has dealt with it."""
+        sent = self.client.session.msg("comm_msg", {"comm_id": key, "data": data})
+        self.client.shell_channel.send(sent)
+        self.wait(
+            lambda message: (
+                message["parent_header"].get("msg_id") == sent["header"]["msg_id"]
+                and message["content"].get("execution_state") == "idle"
+            )
+        )
+
+    def set(self, key, value):
+        self.send(key, method="update", state={"value": value}, buffer_paths=[])
+
+    def updates(self):
+        return [m["content"] for m in self.messages if m["msg_type"] == "update_display_data"]
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("work")
+    (folder / ".copies.json").write_text("{}")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def kernel(work):
+    kernel = Kernel(work)
+    try:
+        kernel.run(
+            "import numpy as np\n"
+            "from specdec_kit import plots\n"
+            "from specdec_kit.evidence import expect, predict, prediction\n"
+            "from specdec_kit.widgets import mass_explorer"
+        )
+        yield kernel
+    finally:
+        kernel.close()
+
+
+def is_png(output):
+    return base64.b64decode(output["data"]["image/png"]).startswith(b"\x89PNG")
+
+
+# --- figures and sliders ---------------------------------------------------------------------------------------------
+
+
+def test_show_stores_picture_numbers_and_alt_text_in_one_output(kernel):
+    [output] = kernel.run("plots.show(plots.mass_bars([0.7, 0.3], [0.4, 0.6]))")
+    assert is_png(output) and output["data"].keys() == {"image/png", "text/plain"}
+    assert output["data"]["text/plain"] == AT_FIRST
+    assert output["metadata"]["image/png"]["alt"].startswith("Two stacked bars for each token. A: draft 0.4")
+
+
+@pytest.fixture
+def explorer(kernel):
+    kernel.outputs = kernel.run("mass_explorer(np.array([0.7, 0.3]), np.array([0.4, 0.6]))")
+    return kernel
+
+
+def test_the_explorer_stores_a_figure_that_needs_no_slider(explorer):
+    sliders, figure = explorer.outputs
+    assert sliders["data"]["text/plain"] == "Sliders: p(A) = 0.70, q(A) = 0.40."
+    assert sliders["data"][WIDGET]["model_id"] == explorer.model("HBox")
+    assert is_png(figure) and figure["data"]["text/plain"] == AT_FIRST
+    assert figure["metadata"]["image/png"]["alt"] == (
+        "Two stacked bars for each token. " + ". ".join(AT_FIRST.split("\n")) + "."
+    )
+
+
+def test_the_sliders_reach_every_law(explorer):
+    for name, start in (("p(A)", 0.7), ("q(A)", 0.4)):
+        slider = explorer.models[explorer.model("FloatSlider", description=name)]
+        assert (slider["value"], slider["min"], slider["max"], slider["continuous_update"]) == (start, 0, 1, True)
+
+
+def test_a_moved_slider_redraws_the_same_output(explorer):
+    before = explorer.outputs[1]
+    explorer.set(explorer.model("FloatSlider", description="q(A)"), 0.7)
+    explorer.settle("in all: 1 accepted")
+    [update] = explorer.updates()
+    assert update["transient"]["display_id"] == before["transient"]["display_id"]
+    assert update["data"]["text/plain"].endswith("in all: 1 accepted, 0 rejected"), "q = p"
+    assert is_png(update) and update["data"]["image/png"] != before["data"]["image/png"]
+    assert update["metadata"]["image/png"]["alt"].endswith("in all: 1 accepted, 0 rejected.")
+
+
+def test_the_last_of_many_quick_moves_wins(explorer):
+    p, q = (explorer.model("FloatSlider", description=name) for name in ("p(A)", "q(A)"))
+    for step in range(20, -1, -1):
+        explorer.set(q, step / 20)
+        explorer.set(p, 1 - step / 20)
+    explorer.settle("in all: 0 accepted, 1 rejected")
+    texts = [update["data"]["text/plain"] for update in explorer.updates()]
+    # p = [1, 0], q = [0, 1]: nothing in common.
+    assert texts[-1].splitlines() == [
+        "A: draft 0 = 0 accepted + 0 rejected; output 1 = 0 accepted + 1 from the residual",
+        "B: draft 1 = 0 accepted + 1 rejected; output 0 = 0 accepted + 0 from the residual",
+        "in all: 0 accepted, 1 rejected",
+    ]
+    assert len(texts) < 21, "a drag is not drawn step by step"
+
+
+def test_a_slider_moved_by_code_redraws_as_well(kernel):
+    kernel.run("import ipywidgets\nmade, real = [], ipywidgets.FloatSlider\n"
+               "ipywidgets.FloatSlider = lambda *a, **k: made.append(real(*a, **k)) or made[-1]\n"
+               "try:\n    mass_explorer([0.7, 0.3], [0.4, 0.6])\nfinally:\n    ipywidgets.FloatSlider = real\n"
+               "made[0].value = 0.5\nmade[0].value = 0.4")  # fmt: skip
+    kernel.settle("in all: 1 accepted")
+    [update] = kernel.updates()
+    assert update["data"]["text/plain"].endswith("in all: 1 accepted, 0 rejected")
+
+
+def test_two_explorers_do_not_disturb_each_other(kernel):
+    *_, second = kernel.run("mass_explorer([0.7, 0.3], [0.4, 0.6])\nmass_explorer([0.5, 0.5], [0.5, 0.5])")
+    kernel.set(kernel.model("FloatSlider", description="q(A)", value=0.5), 1.0)
+    kernel.settle("in all: 0.5 accepted")
+    [update] = kernel.updates()
+    assert update["transient"]["display_id"] == second["transient"]["display_id"]
+    assert update["data"]["text/plain"].endswith("in all: 0.5 accepted, 0.5 rejected")
+
+
+@pytest.mark.parametrize("p", [[0.5, 0.3, 0.2], [1.0], [[0.7, 0.3]]])
+def test_the_explorer_is_for_two_tokens(p):
+    with pytest.raises(
+        ValueError, match=r"^p has shape \(.*\): the explorer moves laws over two tokens, shape \(2,\)$"
+    ):
+        widgets.mass_explorer(p, p)
+
+
+def test_the_explorer_takes_laws_only():
+    with pytest.raises(ValueError, match="q sums to"):
+        widgets.mass_explorer([0.7, 0.3], [0.4, 0.4])
+
+
+# --- predictions -----------------------------------------------------------------------------------------------------
+
+
+def kept(work):
+    file = work / "evidence.jsonl"
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
+
+
+@pytest.fixture
+def box(kernel, request):
+    """A box for a prediction, under the test's own name; what stands in its text, button and answer."""
+    kernel.name = request.node.name
+    kernel.outputs = kernel.run(f'predict("{kernel.name}", unit="tokens")')
+    kernel.text, kernel.button = kernel.model("Text"), kernel.model("Button")
+    kernel.answer = kernel.models[kernel.models[kernel.model("VBox")]["children"][-1].removeprefix("IPY_MODEL_")]
+    return kernel
+
+
+def press(box, typed=None):
+    if typed is not None:
+        box.set(box.text, typed)
+    box.send(box.button, method="custom", content={"event": "click"})
+    return box.answer["value"]
+
+
+def closed(box):
+    return [box.models[key]["disabled"] for key in (box.text, box.button)]
+
+
+def test_a_box_is_one_output_with_text_for_where_there_are_no_widgets(box):
+    [output] = box.outputs
+    assert output["data"].keys() == {"text/plain", WIDGET}
+    label = f"Your prediction: {box.name} (tokens)"
+    assert output["data"]["text/plain"] == f"{label}. Type it in the box and press Commit."
+    assert output["data"][WIDGET]["model_id"] == box.model("VBox")
+    assert box.model("Label", value=label) and box.answer["value"] == ""
+    assert box.models[box.button]["tooltip"] == f"Commit the prediction of {box.name}"
+
+
+@pytest.mark.parametrize("typed", [None, "", "   "])
+def test_an_empty_box_says_what_to_type_and_stays_open(box, work, typed):
+    before = kept(work)
+    assert press(box, typed) == "Not committed: nothing is typed yet: write a number, such as 0.7 or 7/10."
+    assert closed(box) == [False, False] and kept(work) == before
+    assert press(box, "3") == f"Committed: {box.name} = 3 tokens. Now run on and compare."
+    assert closed(box) == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("typed", "value", "beside"),
+    [
+        ("7/10", 0.7, "you predicted 0.7: right"),
+        ("50%", 0.5, "you predicted 0.5: off by 0.2"),
+        ("most of them", "most of them", "you predicted most of them: not the same"),
+    ],
+)
+def test_a_committed_prediction_is_kept_and_shown_beside_the_result(box, work, typed, value, beside):
+    assert press(box, typed).startswith("Committed: ")
+    entry = kept(work)[-1]
+    assert (entry["kind"], entry["name"], entry["value"], entry["unit"]) == ("prediction", box.name, value, "tokens")
+    [output] = box.run(f'expect("{box.name}", 0.7, 0.7)')
+    assert output["text"] == f"{box.name}: expected 0.7, observed 0.7; {beside}\n"
+
+
+def test_a_prediction_committed_before_is_shown_in_the_box(box):
+    press(box, "5")
+    box.run(f'predict("{box.name}")')
+    assert box.model("Label", value="Committed before: 5.") and box.model("Label", value=f"Your prediction: {box.name}")
+    assert box.models[box.model("Button")]["disabled"] is False, "a second thought is allowed"
+
+
+def test_a_prediction_that_cannot_be_kept_says_so_and_stays_open(box, work):
+    file = work / "evidence.jsonl"
+    file.exists() and file.rename(work / "aside")
+    file.mkdir()
+    try:
+        said = press(box, "5")
+    finally:
+        file.rmdir()
+        (work / "aside").exists() and (work / "aside").rename(file)
+    assert said.startswith("Not committed: ") and closed(box) == [False, False]
+    assert press(box) == f"Committed: {box.name} = 5 tokens. Now run on and compare."
+
+
+# --- without ipywidgets ----------------------------------------------------------------------------------------------
+
+
+def test_without_ipywidgets_each_shows_its_static_view(kernel):
+    outputs = kernel.run("""
+import sys
+from unittest.mock import patch
+with patch.dict(sys.modules, {"ipywidgets": None}):
+    del sys.modules["specdec_kit.widgets"]
+    from specdec_kit.widgets import mass_explorer as static_explorer
+    static_explorer([0.7, 0.3], [0.4, 0.6])
+    predict("share of A", unit="probability")
+""")
+    figure, said = outputs
+    assert is_png(figure) and figure["data"]["text/plain"] == AT_FIRST and figure["metadata"]["image/png"]["alt"]
+    assert said["text"] == (
+        'Your prediction: share of A (probability). Commit it with predict("share of A", your_value).\n'
+    )
+    assert not kernel.models
+
+
+def test_without_a_notebook_there_is_no_box():
+    assert widgets.prediction_box("share of A", "probability") is False
