@@ -1,0 +1,253 @@
+"""Break the kit in many small ways and see that tests and lessons notice: `python tests/mutants.py`.
+
+Each mutant is a copy of the kit with one text replaced. It is run twice: by the unit tests, and by the worked notebooks
+alone under nbval. A test that fails kills it. A mutant that nobody kills, one that no test could be run on, and an
+unmutated copy that fails are each a failure of this script.
+
+    python tests/mutants.py [--only NAME ...] [--jobs N]
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+LONGEST = 600  # seconds for one run
+UNIT = ("distributions", "sampling", "law", "models")
+
+
+class Mutant(NamedTuple):
+    name: str
+    file: str
+    old: str
+    new: str
+    lesson: str = "01"  # the notebook that is likeliest to notice
+
+
+# fmt: off
+MUTANTS = [
+    # --- distributions
+    Mutant("overlap: the larger of the two", "distributions",
+           "return np.minimum(target, draft).sum(axis=-1)", "return np.maximum(target, draft).sum(axis=-1)"),
+    Mutant("total variation: without the half", "distributions",
+           "np.abs(target - draft).sum(axis=-1) / 2", "np.abs(target - draft).sum(axis=-1)"),
+    Mutant("acceptance: ratio inverted", "distributions",
+           "np.minimum(target, draft)[proposed] / draft[proposed]",
+           "np.minimum(target, draft)[proposed] / target[proposed]"),
+    Mutant("acceptance: without min", "distributions",
+           "np.minimum(target, draft)[proposed] / draft[proposed]", "target[proposed] / draft[proposed]"),
+    Mutant("acceptance: 1 where q = 0", "distributions", "np.full(target.shape, np.nan,", "np.full(target.shape, 1,"),
+    Mutant("residual: not clipped", "distributions",
+           "lacking = np.maximum(target - draft, 0)", "lacking = target - draft"),
+    Mutant("residual: absolute difference", "distributions",
+           "lacking = np.maximum(target - draft, 0)", "lacking = np.abs(target - draft)"),
+    Mutant("residual: q - p", "distributions",
+           "lacking = np.maximum(target - draft, 0)", "lacking = np.maximum(draft - target, 0)"),
+    Mutant("residual: not normalised", "distributions", "return lacking / total", "return lacking"),
+    Mutant("residual: NaN where p = q", "distributions", "if np.any(total == 0):", "if np.any(total < 0):"),
+    Mutant("laws: a wrong sum passes", "distributions", "if np.any(off):", "if np.all(off) and False:", "00"),
+    Mutant("laws: a negative entry passes", "distributions", "wrong = (law < 0) |", "wrong = (law < -1) |", "00"),
+    Mutant("laws: float16 is not renormalised", "distributions",
+           "return law / law.sum(axis=-1, keepdims=True) if coarsest > np.finfo(np.float64).eps else law",
+           "return law"),
+    Mutant("softmax: not normalised", "distributions",
+           "return weight / weight.sum(axis=-1, keepdims=True)", "return weight", "02"),
+    Mutant("softmax: overflows", "distributions", "weight = np.exp(z - top)", "weight = np.exp(z)", "02"),
+    Mutant("temperature: multiplies", "distributions",
+           "np.log(law.astype(np.float64)) / t", "np.log(law.astype(np.float64)) * t", "02"),
+    Mutant("temperature 0: the least probable", "distributions", "law.argmax(axis=-1)", "law.argmin(axis=-1)", "02"),
+    Mutant("top-k: one too many", "distributions", "np.arange(law.shape[-1]) < k", "np.arange(law.shape[-1]) <= k",
+           "02"),
+    Mutant("top-k: the last of equals", "distributions",
+           'order = np.argsort(-law, axis=-1, kind="stable")\n    return _keep(law, np.broadcast_to',
+           'order = np.argsort(law, axis=-1, kind="stable")[..., ::-1]\n    return _keep(law, np.broadcast_to', "02"),
+    Mutant("top-p: one too many at the boundary", "distributions", "before < mass", "before <= mass", "02"),
+    Mutant("top-p: up to the mass, not past it", "distributions", "- ranked  # mass", "# mass", "02"),
+    Mutant("top-k, top-p: not normalised", "distributions",
+           "return cut / cut.sum(axis=-1, keepdims=True)", "return cut", "02"),
+    # --- sampling
+    Mutant("inverse CDF: side left", "sampling", 'side="right"', 'side="left"', "02"),
+    Mutant("inverse CDF: summed from the end", "sampling", "cdf = np.cumsum(p)", "cdf = np.cumsum(p[::-1])", "02"),
+    Mutant("inverse CDF: not divided by its last", "sampling", "cdf / cdf[-1], u", "cdf, u", "02"),
+    Mutant("test: u = 0 lets p = 0 pass", "sampling", "< target[drafts]", "<= target[drafts]", "02"),
+    Mutant("test: ratio inverted", "sampling",
+           "draft[drafts] < target[drafts]", "target[drafts] < draft[drafts]", "02"),
+    Mutant("test: reuses the draft's uniforms", "sampling",
+           "rng.random(shape))\n    # Strictly below: u can be 0, and a token with p = 0 must not pass.\n"
+           "    accepted = rng.random(shape) *",
+           "u := rng.random(shape))\n    accepted = u *", "02"),
+    Mutant("sampler: target and draft swapped", "sampling",
+           "target, draft = as_pair(p, q)", "draft, target = as_pair(p, q)", "02"),
+    Mutant("sampler: the accepted ones are replaced", "sampling",
+           "np.flatnonzero(~accepted)", "np.flatnonzero(accepted)", "02"),
+    Mutant("sampler: says the opposite of accepted", "sampling",
+           "return Draws(tokens, drafts, accepted)", "return Draws(tokens, drafts, ~accepted)", "02"),
+    Mutant("sampler: returns drafts", "sampling",
+           "return Draws(tokens, drafts, accepted)", "return Draws(drafts, drafts, accepted)", "02"),
+    Mutant("sampler: returns the draft, one draw", "sampling",
+           "return Draws(int(tokens[0])", "return Draws(int(drafts[0])", "02"),
+    Mutant("residual draw: from p", "sampling",
+           "lacking = np.maximum(target - draft, 0)", "lacking = target", "02"),
+    Mutant("residual draw: one uniform for all", "sampling",
+           "rng.random(rejected.size)", "rng.random()", "02"),
+    Mutant("residual draw: from a seed of its own", "sampling",
+           "rng.random(rejected.size)", "np.random.default_rng(7).random(rejected.size)", "02"),
+    Mutant("residual draw: from nothing, where p = q but for rounding", "sampling",
+           "if lacking.any():", "if True:", "02"),
+    # --- law
+    Mutant("uniform: not narrowed below a cut", "law", "self.high = cut", "pass", "02"),
+    Mutant("uniform: not narrowed above a cut", "law", "self.low = cut", "pass", "02"),
+    Mutant("uniform: the branches swap their masses", "law", "[share, 1 - share]", "[1 - share, share]"),
+    Mutant("uniform: the share of the whole, not of the part", "law",
+           "share = (cut - self.low) / (self.high - self.low)", "share = cut - self.low", "02"),
+    Mutant("uniform: > is not turned round", "law",
+           "return below if below is NotImplemented else not below", "return below", "02"),
+    Mutant("uniform: < with a falling line is not turned round", "law",
+           "return self._drawn.below(cut) if line._slope > 0 else not self._drawn.below(cut)",
+           "return self._drawn.below(cut)", "02"),
+    Mutant("uniform: 1 - u is 1 + u", "law", "return self._line(other, -1, 1)", "return self._line(other, 1, 1)", "02"),
+    Mutant("uniform: floor one too high", "law", "return n - 1", "return n", "02"),
+    Mutant("uniforms: two may be compared", "law",
+           'raise _refuse("adding or comparing two uniforms")', "return Uniform(self._drawn)", "02"),
+    Mutant("walk: branches without mass are walked", "law",
+           "if mass and index != likeliest:", "if index != likeliest:"),
+    Mutant("walk: only the likeliest branch is walked", "law",
+           "self.leave(index, mass, len(masses))\n        #", "pass\n        #"),
+    Mutant("walk: a repeated outcome replaces the first", "law",
+           "law[outcome] = law.get(outcome, Fraction(0)) + walk.mass", "law[outcome] = walk.mass"),
+    Mutant("walk: stopped runs count as covered", "law", "law, covered,\n", "law, Fraction(1),\n"),
+    Mutant("walk: hidden state is not noticed", "law",
+           "if len(masses) != count or masses[index] != mass:", "if False:", "02"),
+    Mutant("walk: global state is not noticed", "law", "if before != _global_states():", "if False:", "02"),
+    Mutant("rng.integers: low is left out", "law", "int(low) + self._walk.choose(equal)", "self._walk.choose(equal)",
+           "00"),
+    Mutant("rng.integers: endpoint is left out", "law", "int(high) - int(low) + endpoint", "int(high) - int(low)",
+           "00"),
+    Mutant("rng.choice: p is left out", "law", "if p is None else [as_fraction(x) for x in p]",
+           "if True else [as_fraction(x) for x in p]"),
+    Mutant("rng.choice: a wrong sum passes", "law", "if abs(total - 1) > 2**-26:", "if abs(total - 1) > 2:"),
+    Mutant("numbers: floats are taken to the last bit", "law",
+           "return near if abs(near - Fraction(x)) <= Fraction(abs(x)) / 2**46 else Fraction(x)",
+           "return Fraction(x)"),
+    Mutant("numbers: near is too far", "law", "Fraction(abs(x)) / 2**46", "Fraction(abs(x)) / 2**26", "02"),
+    Mutant("law.map: the last outcome replaces the others", "law",
+           "image[value] = image.get(value, Fraction(0)) + mass", "image[value] = mass", "02"),
+    Mutant("law.total_variation: without the half", "law", "            )\n            / 2\n", "            )\n"),
+]
+# fmt: on
+
+
+class Result(NamedTuple):
+    killed: bool | None  # None: no verdict
+    by: str
+    output: str
+
+
+def mutate(root, mutant):
+    """Replace the text, which must stand in the file exactly once."""
+    path = root / "specdec_kit" / f"{mutant.file}.py"
+    source = path.read_text(encoding="utf-8")
+    if source.count(mutant.old) != 1:
+        raise ValueError(f"{mutant.name}: the text to replace stands {source.count(mutant.old)} times in {path.name}")
+    path.write_text(source.replace(mutant.old, mutant.new), encoding="utf-8")
+
+
+def copy_of_the_kit(folder):
+    """What tests and lessons need, in a folder of its own."""
+    for part in ("specdec_kit", "data", "notebooks"):
+        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"))
+    (folder / "tests").mkdir()
+    for name in UNIT:
+        shutil.copy(ROOT / "tests" / f"test_{name}.py", folder / "tests")
+    shutil.copy(ROOT / "pyproject.toml", folder)
+
+
+def unit_tests(folder, mutant):
+    """The tests of the mutated file first."""
+    names = sorted(UNIT, key=lambda name: (mutant is None or name != mutant.file, UNIT.index(name)))
+    return [f"tests/test_{name}.py" for name in names]
+
+
+def lessons(folder, mutant):
+    """nbval on all notebooks, the likeliest to notice first."""
+    names = sorted(path.name for path in (folder / "notebooks").glob("*.ipynb"))
+    names.sort(key=lambda name: mutant is None or not name.startswith(mutant.lesson))
+    return ["-p", "nbval.plugin", "--nbval", "--nbval-cell-timeout=120", *(f"notebooks/{name}" for name in names)]
+
+
+SUITES = {"unit tests": unit_tests, "nbval alone": lessons}
+
+
+def pytest(folder, arguments):
+    """Run pytest on a copy of the kit, which comes before the installed one, in kernels as well."""
+    quick = {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    environment = {**os.environ, **quick, "PYTHONPATH": str(folder)}
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=short", "-rf", *arguments]
+    try:
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LONGEST)
+    except subprocess.TimeoutExpired:
+        return "none", f"still running after {LONGEST} s"
+    return done.returncode, done.stdout + done.stderr
+
+
+def trial(mutant, suite):
+    """Run a suite, a function of SUITES, on a copy of the kit with one mutation, or with none."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary).resolve()
+        copy_of_the_kit(folder)
+        if mutant is not None:
+            mutate(folder, mutant)
+        code, output = pytest(folder, suite(folder, mutant))
+    failed = re.search(r"^FAILED \w+/(\S+?::(?:\w+\[.*?\]|.*?))(?: - |$)", output, flags=re.MULTILINE)
+    if code == 1 and failed:
+        return Result(True, failed[1], output)
+    if code == 0:
+        return Result(False, "nobody", output)
+    return Result(None, f"no verdict, exit code {code}", output)  # no test failed: none was collected, or pytest itself
+
+
+def table(suite, results):
+    """The results of one suite, one line each."""
+    width = max(len(mutant.name) for mutant in results if mutant)
+    print(f"\n--- {suite}\n{'mutant':{width}}  file           killed by")
+    for mutant, result in results.items():
+        if mutant:
+            print(f"{mutant.name:{width}}  {mutant.file:13}  {result.by}")
+    killed = sum(result.killed is True for mutant, result in results.items() if mutant)
+    control = results[None]
+    print(f"{killed} of {len(results) - 1} killed; unmutated: {'passes' if control.killed is False else control.by}")
+    if control.killed is not False:
+        print(control.output)
+    return killed == len(results) - 1 and control.killed is False
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="mutants whose name holds one of these texts")
+    parser.add_argument("--jobs", type=int, default=2, help="how many to run at a time")
+    options = parser.parse_args()
+    chosen = [mutant for mutant in MUTANTS if not options.only or any(text in mutant.name for text in options.only)]
+    if not chosen:
+        parser.error(f"no mutant's name holds {' or '.join(options.only)}")
+
+    start = time.monotonic()
+    with ThreadPoolExecutor(options.jobs) as pool:
+        runs = {
+            suite: {mutant: pool.submit(trial, mutant, command) for mutant in [None, *chosen]}
+            for suite, command in SUITES.items()
+        }
+        fine = [table(suite, {mutant: run.result() for mutant, run in found.items()}) for suite, found in runs.items()]
+    print(f"\n{2 * len(chosen) + 2} runs in {time.monotonic() - start:.0f} s")
+    return 0 if all(fine) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
