@@ -155,6 +155,7 @@ def test_a_value_is_written_as_a_person_would(value, text):
         (np.array([0.7, 0.3]), np.array([None, None]), INF),
         ([0.7, 0.3], np.array(["a", "b"]), INF),
         ([0.7, 0.3], [0.7, [0.3]], INF),
+        ([np.zeros((2, 2)), np.zeros((2, 3))], 0, INF),
         (0.7, object(), INF),
     ],
 )
@@ -208,7 +209,7 @@ def test_expect_fails_and_names_both_values(capsys, expected, observed, atol, me
     ("made", "observed", "ending"),
     [
         (0.7, 0.7, "you predicted 0.7: right"),
-        (0.7, 0.1 + 0.6, "you predicted 0.7: right"),
+        (0.3, 0.1 + 0.2, "you predicted 0.3: right"),
         ("70%", Fraction(7, 10), "you predicted 0.7: right"),
         ("7/10", 0.7, "you predicted 0.7: right"),
         (Fraction(7, 10), 0.7, "you predicted 0.7: right"),
@@ -266,11 +267,10 @@ def test_without_a_notebook_predict_says_how(capsys):
     assert prediction("length") is None
 
 
-def test_without_ipywidgets_predict_says_how(capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "ipywidgets", None)
-    monkeypatch.delitem(sys.modules, "specdec_kit.widgets", raising=False)
-    predict("share")
-    assert capsys.readouterr().out == 'Your prediction: share. Commit it with predict("share", your_value).\n'
+@pytest.mark.parametrize("missing", ["ipywidgets", "IPython", "matplotlib"])
+def test_without_what_a_box_needs_predict_says_how(tmp_path, missing):
+    code = f'import sys; sys.modules["{missing}"] = None; from specdec_kit.evidence import predict; predict("share")'
+    assert fresh_process(code, tmp_path) == 'Your prediction: share. Commit it with predict("share", your_value).\n'
 
 
 @pytest.mark.parametrize(

@@ -275,6 +275,10 @@ def residual_by_rejection(p, q, rng):
             return y
 
 
+def draft_if_nothing_is_kept(p, q, rng):
+    return by_choice(p, q, rng) if np.minimum(p, q).any() else rng.choice(len(q), p=q)
+
+
 FAULTS = {
     "stub": (lambda p, q, rng: (_ for _ in ()).throw(NotImplementedError()), "is not written yet"),
     "in place": (in_place, "it changes p or q in place; work on a copy"),
@@ -306,11 +310,16 @@ FAULTS = {
     "np.random": (numpys_global_state, "global random state"),
     "random": (pythons_global_state, "global random state"),
     "own seed": (lambda p, q, rng: by_choice(p, q, np.random.default_rng(7)), "is due; yours is"),
+    "no overlap": (
+        draft_if_nothing_is_kept,
+        "on [0, 0, 0.5, 0.5], [0.5, 0.5, 0, 0] [0, 0, 0.5, 0.5] is due; yours is [0.5,",
+    ),
     "endless": (endless, "after 20,000 random choices it has still not returned with probability 1: a loop"),
     "slow": (residual_by_rejection, "a loop that ends slowly or never cannot be checked; write it without."),
 }
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", FAULTS)
 def test_whatever_is_wrong_becomes_advice(name):
     sampler, words = FAULTS[name]

@@ -30,6 +30,7 @@ class Kernel:
         self.client.start_channels()
         self.client.wait_for_ready(timeout=60)
         self.models = {}
+        self.subshell = None  # where messages to widgets go; None is the main thread
 
     def close(self):
         self.client.stop_channels()
@@ -78,6 +79,7 @@ class Kernel:
     def send(self, key, **data):
         """Send what a front end sends for a widget, and wait until the kernel has dealt with it."""
         sent = self.client.session.msg("comm_msg", {"comm_id": key, "data": data})
+        sent["header"]["subshell_id"] = self.subshell
         self.client.shell_channel.send(sent)
         self.wait(
             lambda message: (
@@ -85,6 +87,11 @@ class Kernel:
                 and message["content"].get("execution_state") == "idle"
             )
         )
+
+    def open_subshell(self):
+        """Open a second thread for messages; JupyterLab does, and sends it all but the first step of a drag."""
+        self.client.control_channel.send(self.client.session.msg("create_subshell_request"))
+        return self.client.get_control_msg(timeout=30)["content"]["subshell_id"]
 
     def set(self, key, value):
         self.send(key, method="update", state={"value": value}, buffer_paths=[])
@@ -162,10 +169,18 @@ def test_a_moved_slider_redraws_the_same_output(explorer):
     assert update["metadata"]["image/png"]["alt"].endswith("in all: 1 accepted, 0 rejected.")
 
 
-def test_the_last_of_many_quick_moves_wins(explorer):
+@pytest.fixture(params=["main thread", "subshell"])
+def thread(kernel, request):
+    """Where the steps of a drag go, but for the first."""
+    yield kernel.open_subshell() if request.param == "subshell" else None
+    kernel.subshell = None
+
+
+def test_the_last_of_many_quick_moves_wins(explorer, thread):
     p, q = (explorer.model("FloatSlider", description=name) for name in ("p(A)", "q(A)"))
     for step in range(20, -1, -1):
         explorer.set(q, step / 20)
+        explorer.subshell = thread
         explorer.set(p, 1 - step / 20)
     explorer.settle("in all: 0 accepted, 1 rejected")
     texts = [update["data"]["text/plain"] for update in explorer.updates()]
@@ -197,7 +212,7 @@ def test_two_explorers_do_not_disturb_each_other(kernel):
     assert update["data"]["text/plain"].endswith("in all: 0.5 accepted, 0.5 rejected")
 
 
-@pytest.mark.parametrize("p", [[0.5, 0.3, 0.2], [1.0], [[0.7, 0.3]]])
+@pytest.mark.parametrize("p", [[0.5, 0.3, 0.2], [1.0], [[0.7, 0.3]] * 2])
 def test_the_explorer_is_for_two_tokens(p):
     with pytest.raises(
         ValueError, match=r"^p has shape \(.*\): the explorer moves laws over two tokens, shape \(2,\)$"
