@@ -43,6 +43,15 @@ class NoResidual(ValueError):
     """The residual of two equal laws: nothing is ever rejected, so nothing is to be drawn from it."""
 
 
+def _array(values: ArrayLike, name: str) -> np.ndarray[Any, Any]:
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise InvalidDistribution(
+            f"{name} is ragged: give each row the same length, one entry a token", axis=0, index=(), value="ragged"
+        ) from None
+
+
 def as_law(p: ArrayLike, name: str = "p") -> Law:
     """Check that `p` is a probability law and return it as float64 (or as fractions, where it holds fractions).
 
@@ -63,7 +72,7 @@ def as_law(p: ArrayLike, name: str = "p") -> Law:
     InvalidDistribution
         Where `p` is empty, not numeric, not finite, negative, or does not sum to 1.
     """
-    raw = np.asarray(p)
+    raw = _array(p, name)
     exact = raw.dtype == object and raw.size > 0 and all(isinstance(x, Rational) for x in raw.flat)
     if (raw.dtype == object and not exact) or raw.dtype.kind not in "fiubO":
         raise InvalidDistribution(
@@ -223,7 +232,7 @@ def softmax(logits: ArrayLike) -> Law:
     InvalidDistribution
         Where a logit is NaN or +inf, or a row allows no token at all.
     """
-    z = np.asarray(logits, dtype=np.float64)
+    z = _array(logits, "logits").astype(np.float64)
     if z.ndim == 0 or z.size == 0:
         raise InvalidDistribution(
             f"logits have shape {z.shape}: give a last axis with one entry a token", axis=0, index=(), value=z.shape

@@ -16,7 +16,7 @@ import math
 import random
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from heapq import heappop, heappush
 from numbers import Rational, Real
 from typing import Any
@@ -119,7 +119,7 @@ def as_fraction(x: Any) -> Fraction:
 
 
 class _Postponed(BaseException):
-    """Ends a run whose branch has become improbable; not an Exception, so that no sampler catches it."""
+    """Ends a run whose branch has become improbable; not an Exception, so that `except Exception` lets it pass."""
 
 
 def _global_states() -> tuple[Any, ...]:
@@ -133,6 +133,13 @@ def _check_global(before: tuple[Any, ...]) -> None:
             "the sampler draws from global random state (np.random.… or the module random), which whoever passes rng "
             "does not control: draw from rng"
         )
+
+
+def _refusal(what: str) -> NotWalkable:
+    return NotWalkable(
+        f"{what} cannot be walked branch by branch: compare a uniform with a number, feed it to searchsorted, or draw "
+        "by rng.choice or rng.integers; any other sampler can still be judged by counting many seeded draws"
+    )
 
 
 class _Walk:
@@ -150,6 +157,8 @@ class _Walk:
     def start(self) -> None:
         _, _, self.mass, self.path = heappop(self.todo)
         self.at = 0
+        self.postponed = False
+        self.refused: NotWalkable | None = None
 
     def choose(self, masses: list[Fraction]) -> int:
         """Index of the branch to take, of those with probabilities `masses` (their sum is 1)."""
@@ -170,6 +179,7 @@ class _Walk:
         here = self.mass * masses[likeliest]
         if self.left <= 0 or -self.todo[0][0] > 1000 * float(here):
             self.leave(likeliest, masses[likeliest], len(masses))
+            self.postponed = True
             raise _Postponed
         self.path += ((likeliest, masses[likeliest], len(masses)),)
         self.mass = here
@@ -178,6 +188,11 @@ class _Walk:
     def leave(self, index: int, mass: Fraction, count: int) -> None:
         whole = self.mass * mass
         heappush(self.todo, (-float(whole), next(self.tie), whole, (*self.path, (index, mass, count))))
+
+    def refuse(self, what: str) -> NotWalkable:
+        """Return the error to raise; it is noted as well, for a sampler that catches it."""
+        self.refused = _refusal(what)
+        return self.refused
 
     def differs(self) -> None:
         _check_global(self.before)
@@ -206,16 +221,11 @@ class _Drawn:
         return False
 
 
-def _refuse(what: str) -> NotWalkable:
-    return NotWalkable(
-        f"{what} cannot be walked branch by branch: compare a uniform with a number, feed it to searchsorted, or draw "
-        "by rng.choice or rng.integers; any other sampler can still be judged by counting many seeded draws"
-    )
+def _refusing(what: str) -> Any:
+    """A method that refuses `what`."""
 
-
-def _refusal(what: str) -> Any:
-    def refuse(*args: Any, **kwargs: Any) -> Any:
-        raise _refuse(what)
+    def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
+        raise self._walk.refuse(what)
 
     return refuse
 
@@ -228,6 +238,10 @@ class Uniform:
     def __init__(self, drawn: _Drawn, slope: Fraction = Fraction(1), offset: Fraction = Fraction(0)):
         self._drawn, self._slope, self._offset = drawn, slope, offset
 
+    @property
+    def _walk(self) -> _Walk:
+        return self._drawn.walk
+
     # Arithmetic keeps it a straight line in u. Arrays go back to NumPy, which comes again entry by entry.
     def _line(self, other: Any, slope: int, sign: int) -> Any:
         """The line slope · self + sign · other."""
@@ -235,7 +249,7 @@ class Uniform:
             return NotImplemented
         if isinstance(other, Uniform):
             if other._drawn is not self._drawn:
-                raise _refuse("adding or comparing two uniforms")
+                raise self._walk.refuse("adding or comparing two uniforms")
             return Uniform(
                 self._drawn, slope * self._slope + sign * other._slope, slope * self._offset + sign * other._offset
             )
@@ -257,7 +271,7 @@ class Uniform:
         if isinstance(other, np.ndarray) and other.ndim:
             return NotImplemented
         if isinstance(other, Uniform):
-            raise _refuse("multiplying two uniforms")
+            raise self._walk.refuse("multiplying two uniforms")
         factor = as_fraction(other)
         return Uniform(self._drawn, self._slope * factor, self._offset * factor)
 
@@ -265,7 +279,7 @@ class Uniform:
         if isinstance(other, np.ndarray) and other.ndim:
             return NotImplemented
         if isinstance(other, Uniform):
-            raise _refuse("dividing by a uniform")
+            raise self._walk.refuse("dividing by a uniform")
         return self * (1 / as_fraction(other))
 
     __radd__ = __add__
@@ -310,17 +324,17 @@ class Uniform:
         return math.floor(self) if not self < 0 else -math.floor(-self)
 
     __trunc__ = __int__
-    __float__ = _refusal("turning a uniform into a plain float (float(), math functions, storing it in a float array)")
-    __pow__ = __rpow__ = _refusal("a power of a uniform")
-    __rtruediv__ = _refusal("dividing by a uniform")
-    __mod__ = __floordiv__ = _refusal("a remainder of a uniform")
-    __bool__ = _refusal("the truth of a uniform, rather than of a comparison,")
-    __round__ = _refusal("rounding a uniform")
+    __float__ = _refusing("turning a uniform into a plain float (float(), math functions, storing it in a float array)")
+    __pow__ = __rpow__ = _refusing("a power of a uniform")
+    __rtruediv__ = _refusing("dividing by a uniform")
+    __mod__ = __floordiv__ = _refusing("a remainder of a uniform")
+    __bool__ = _refusing("the truth of a uniform, rather than of a comparison,")
+    __round__ = _refusing("rounding a uniform")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return _refusal(f"{name} of a uniform")  # NumPy looks for u.log, u.exp, … when it meets an object
+        return partial(_refusing(f"{name} of a uniform"), self)  # NumPy looks for u.log, u.exp, … in an object
 
     def __repr__(self) -> str:
         return f"<uniform in [{self._drawn.low}, {self._drawn.high}), times {self._slope}, plus {self._offset}>"
@@ -347,6 +361,10 @@ class Uniforms(np.ndarray[Any, Any]):
         return array[()] if return_scalar else array
 
 
+# Tries the arguments first, so that wrong ones give NumPy's own errors; what it draws is thrown away.
+_NUMPY = np.random.default_rng(0)
+
+
 class EnumeratingGenerator(np.random.Generator):
     """A `numpy.random.Generator` whose answers are branches. Made by `exact_law`; what it cannot walk, it refuses."""
 
@@ -359,10 +377,12 @@ class EnumeratingGenerator(np.random.Generator):
         if name in EnumeratingGenerator.__dict__ or name.startswith("__") or name == "_walk":
             return object.__getattribute__(self, name)
         if name == "bit_generator":
-            raise _refuse("rng.bit_generator")
+            raise self._walk.refuse("rng.bit_generator")
         if hasattr(np.random.Generator, name):
-            return _refusal(f"rng.{name}")
+            return partial(_refusing(f"rng.{name}"), self)
         raise AttributeError(f"numpy.random.Generator has no attribute {name!r}")
+
+    __copy__ = __deepcopy__ = __reduce__ = _refusing("copying rng")
 
     def _fill(self, size: Any, draw: Callable[[], Any], dtype: Any) -> Any:
         if size is None:
@@ -374,7 +394,7 @@ class EnumeratingGenerator(np.random.Generator):
 
     def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
         if out is not None:
-            raise _refuse("rng.random(out=…)")
+            raise self._walk.refuse("rng.random(out=…)")
         drawn = self._fill(size, lambda: Uniform(_Drawn(self._walk)), object)
         return drawn if size is None else drawn.view(Uniforms)
 
@@ -384,11 +404,10 @@ class EnumeratingGenerator(np.random.Generator):
     def integers(
         self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False
     ) -> Any:
+        _NUMPY.integers(low, high, size, dtype, endpoint)
         if high is None:
             low, high = 0, low
         count = int(high) - int(low) + endpoint
-        if count <= 0:
-            raise ValueError("low >= high")
         equal = [Fraction(1, count)] * count
         return self._fill(size, lambda: int(low) + self._walk.choose(equal), dtype)
 
@@ -396,18 +415,12 @@ class EnumeratingGenerator(np.random.Generator):
         self, a: Any, size: Any = None, replace: bool = True, p: Any = None, axis: int = 0, shuffle: bool = True
     ) -> Any:
         if not replace and size is not None:
-            raise _refuse("rng.choice(replace=False)")
+            raise self._walk.refuse("rng.choice(replace=False)")
+        _NUMPY.choice(a, size, replace, p, axis, shuffle)
         values = np.arange(a) if isinstance(a, int | np.integer) else np.asarray(a)
         count = values.shape[axis]
         masses = [Fraction(1, count)] * count if p is None else [as_fraction(x) for x in p]
         total = sum(masses, Fraction(0))
-        # The three errors of numpy.random.Generator.choice, in its words.
-        if len(masses) != count:
-            raise ValueError("a and p must have same size")
-        if min(masses) < 0:
-            raise ValueError("Probabilities are not non-negative")
-        if abs(total - 1) > 2**-26:
-            raise ValueError("Probabilities do not sum to 1.")
         masses = [mass / total for mass in masses]
         chosen = self._fill(size, lambda: self._walk.choose(masses), np.int64)
         return values.take(chosen, axis=axis)
@@ -415,12 +428,12 @@ class EnumeratingGenerator(np.random.Generator):
 
 def _outcome(value: Any) -> Hashable:
     """The sampler's result as a plain, hashable value: an int, a tuple of ints, …"""
+    if isinstance(value, Uniform):
+        raise _refusal("returning a uniform as the outcome")
     if hasattr(value, "tolist"):  # arrays, NumPy numbers, tensors
         value = value.tolist()
     if isinstance(value, list | tuple):
         return tuple(_outcome(part) for part in value)
-    if isinstance(value, Uniform):
-        raise _refuse("returning a uniform as the outcome")
     try:
         hash(value)
     except TypeError:
@@ -483,9 +496,14 @@ def exact_law(sampler: Callable[..., Any], *args: Any, max_branches: int = 500_0
                 )  # fmt: skip
             walk.start()
             try:
-                outcome = _outcome(sampler(*args, rng))
+                result = sampler(*args, rng)
             except _Postponed:
                 continue
+            if walk.refused is not None:
+                raise walk.refused
+            if walk.postponed:  # and a bare except caught it
+                continue
+            outcome = _outcome(result)
             if walk.at < len(walk.path):
                 walk.differs()
             law[outcome] = law.get(outcome, Fraction(0)) + walk.mass

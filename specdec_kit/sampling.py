@@ -4,6 +4,7 @@ Draws are `rng.random()` and inverse CDF only: the one part of NumPy's random st
 version to version, and the part that `specdec_kit.law` can walk branch by branch.
 """
 
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,11 +32,11 @@ def check_rng(rng: Any) -> Any:
     TypeError
         Where `rng` is missing, a seed, or NumPy's global random state.
     """
-    if isinstance(rng, type(np)):
+    if isinstance(rng, ModuleType):
         raise TypeError(
             f"rng is the module {rng.__name__}, whose state all code shares: pass np.random.default_rng(seed)"
         )
-    if not (hasattr(rng, "random") and hasattr(rng, "integers")):
+    if isinstance(rng, type) or not (hasattr(rng, "random") and hasattr(rng, "integers")):
         raise TypeError(f"rng is {rng!r}, not a generator: pass np.random.default_rng(seed)")
     return rng
 
@@ -141,7 +142,8 @@ def speculative_sample(p: ArrayLike, q: ArrayLike, size: int | tuple[int, ...] |
     _one_law(p, "p"), _one_law(q, "q")
     target, draft = as_pair(p, q)
     rng = check_rng(rng)
-    shape = 1 if size is None else size
+    one = size is None or (isinstance(size, tuple) and not size)
+    shape = 1 if one else size
 
     drafts = inverse_cdf(draft, rng.random(shape))
     # Strictly below: u can be 0, and a token with p = 0 must not pass.
@@ -155,6 +157,6 @@ def speculative_sample(p: ArrayLike, q: ArrayLike, size: int | tuple[int, ...] |
             tokens.flat[rejected] = inverse_cdf(lacking, rng.random(rejected.size))
         else:  # p = q but for rounding: the draft has the right law as it is
             accepted.flat[rejected] = True
-    if size is None:
+    if one:
         return Draws(int(tokens[0]), int(drafts[0]), bool(accepted[0]))
     return Draws(tokens, drafts, accepted)

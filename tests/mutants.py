@@ -116,7 +116,7 @@ MUTANTS = [
     Mutant("uniform: 1 - u is 1 + u", "law", "return self._line(other, -1, 1)", "return self._line(other, 1, 1)", "02"),
     Mutant("uniform: floor one too high", "law", "return n - 1", "return n", "02"),
     Mutant("uniforms: two may be compared", "law",
-           'raise _refuse("adding or comparing two uniforms")', "return Uniform(self._drawn)", "02"),
+           "if other._drawn is not self._drawn:", "if False:", "02"),
     Mutant("walk: branches without mass are walked", "law",
            "if mass and index != likeliest:", "if index != likeliest:"),
     Mutant("walk: only the likeliest branch is walked", "law",
@@ -133,7 +133,7 @@ MUTANTS = [
            "00"),
     Mutant("rng.choice: p is left out", "law", "if p is None else [as_fraction(x) for x in p]",
            "if True else [as_fraction(x) for x in p]"),
-    Mutant("rng.choice: a wrong sum passes", "law", "if abs(total - 1) > 2**-26:", "if abs(total - 1) > 2:"),
+    Mutant("rng.choice: wrong arguments pass", "law", "        _NUMPY.choice(a, size, replace, p, axis, shuffle)\n", ""),
     Mutant("numbers: floats are taken to the last bit", "law",
            "return near if abs(near - Fraction(x)) <= Fraction(abs(x)) / 2**46 else Fraction(x)",
            "return Fraction(x)"),
@@ -189,7 +189,8 @@ SUITES = {"unit tests": unit_tests, "nbval alone": lessons}
 def pytest(folder, arguments):
     """Run pytest on a copy of the kit, which comes before the installed one, in kernels as well."""
     quick = {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    environment = {**os.environ, **quick, "PYTHONPATH": str(folder)}
+    steady = {"CI": "true"}  # hypothesis then has no deadline, so that a busy machine kills no mutant
+    environment = {**os.environ, **quick, **steady, "PYTHONPATH": str(folder)}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=short", "-rf", *arguments]
     try:
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LONGEST)

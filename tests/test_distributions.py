@@ -171,7 +171,6 @@ def test_what_is_no_law_is_named(case):
     assert issubclass(InvalidDistribution, ValueError)
 
 
-@pytest.mark.xfail(strict=True, reason="rows of different lengths are refused in NumPy's words, not in the kit's")
 def test_rows_of_different_lengths_are_named():
     for function in (*OF_ONE, softmax):
         with pytest.raises(InvalidDistribution, match="give each row the same length"):

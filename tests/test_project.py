@@ -19,8 +19,8 @@ from specdec_kit import law
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 TOP = {
-    "README.md", "environment.yml", "pyproject.toml", "Makefile", "LICENSE", "CHANGELOG.md", ".gitattributes", ".gitignore",
-    ".ci", ".github", "notebooks", "specdec_kit", "data", "tests",
+    "README.md", "environment.yml", "pyproject.toml", "Makefile", "LICENSE", "CHANGELOG.md", ".gitattributes",
+    ".gitignore", ".ci", ".github", "notebooks", "specdec_kit", "data", "tests",
 }  # fmt: skip
 
 # A module imports from those before it alone; the last two stand by themselves.
