@@ -1,6 +1,7 @@
 """Sliders and buttons. Each stands over a view that is complete without them: nothing hides behind a click."""
 
 import asyncio
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -42,7 +43,8 @@ def prediction_box(name: str, unit: str) -> bool:
         return False
     earlier = evidence.prediction(name)
     label = ipywidgets.Label(f"Your prediction: {name}{f' ({unit})' if unit else ''}")
-    box = ipywidgets.Text(placeholder="a number, such as 0.7 or 7/10", continuous_update=False)
+    hint = "a number, such as 0.7 or 7/10"
+    box = ipywidgets.Text(placeholder=hint, tooltip=label.value, continuous_update=False)  # named for a screen reader
     button = ipywidgets.Button(description="Commit", tooltip=f"Commit the prediction of {name}", button_style="primary")
     answer = ipywidgets.Label("" if earlier is None else f"Committed before: {evidence.readable(earlier)}.")
 
@@ -65,11 +67,18 @@ def prediction_box(name: str, unit: str) -> bool:
 def _debounced(redraw: Callable[[], None], seconds: float = 0.03) -> Callable[[Any], None]:
     """A handler that redraws once, when a slider has rested for a moment, and not for each step of a drag."""
     waiting: list[asyncio.TimerHandle] = []
+    drawing = threading.Lock()
+
+    def draw() -> None:
+        # JupyterLab sends the first step of a drag to the kernel's main thread and the others to another one. Two
+        # pictures drawn at once may arrive in the wrong order, and the older one would stay.
+        with drawing:
+            redraw()
 
     def later(_: Any) -> None:
         for handle in waiting:
             handle.cancel()
-        waiting[:] = [asyncio.get_event_loop().call_later(seconds, redraw)]
+        waiting[:] = [asyncio.get_event_loop().call_later(seconds, draw)]
 
     return later
 
@@ -89,12 +98,11 @@ def mass_explorer(p: ArrayLike, q: ArrayLike) -> None:
         plots.show(plots.mass_bars(target, draft))
         return
 
-    def slider(letter: str, start: float) -> Any:
-        return ipywidgets.FloatSlider(
-            start, min=0, max=1, step=0.05, description=f"{letter}(A)", readout_format=".2f", continuous_update=True
-        )
+    def slider(letter: str, law: str, start: float) -> Any:
+        says = {"description": f"{letter}(A)", "tooltip": f"Probability of A in the {law} law"}
+        return ipywidgets.FloatSlider(start, min=0, max=1, step=0.05, readout_format=".2f", **says)
 
-    of_p, of_q = slider("p", float(target[0])), slider("q", float(draft[0]))
+    of_p, of_q = slider("p", "target", float(target[0])), slider("q", "draft", float(draft[0]))
 
     def figure() -> plots.Figure:
         a, b = of_p.value, of_q.value
