@@ -51,8 +51,8 @@ def samplers():
 
 
 def exact():
-    laws = np.array([[1, 2, 3], [3, 1, 2], [2, 2, 2]]) * Fraction(1, 6)
-    target, draft = laws, laws[::-1]
+    target = [[Fraction(k, 6) for k in sixths] for sixths in ([1, 2, 3], [3, 1, 2], [2, 2, 2])]
+    draft = target[::-1]
 
     def block(rng):
         """Four drafts over three tokens, verified; the bonus token."""
@@ -62,8 +62,8 @@ def exact():
         for n, (before, x) in enumerate(itertools.pairwise(drafts)):
             p, q = target[before], draft[before]
             if not rng.random() * q[x] < p[x]:
-                lacking = np.maximum(p - q, 0)
-                return (*drafts[1 : n + 1], rng.choice(3, p=lacking / lacking.sum()))
+                lacking = [max(a - b, 0) for a, b in zip(p, q, strict=True)]
+                return (*drafts[1 : n + 1], rng.choice(3, p=[mass / sum(lacking) for mass in lacking]))
         return (*drafts[1:], rng.choice(3, p=target[drafts[-1]]))
 
     outcomes = len(exact_law(block))
