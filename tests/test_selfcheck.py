@@ -290,7 +290,7 @@ FAULTS = {
     "half": (lambda p, q, rng: 0.5, "it returns 0.5, which is no token"),
     "pair": (lambda p, q, rng: (0, True), "it returns (0, True), which is no token"),
     "law": (lambda p, q, rng: dict(enumerate(p)), "return a token, or a tuple of tokens"),
-    "uniform": (lambda p, q, rng: rng.random(), "of a uniform cannot be walked branch by branch"),
+    "uniform": (lambda p, q, rng: rng.random(), "returning a uniform as the outcome cannot be walked"),
     "raises": (lambda p, q, rng: p[9], "it raises IndexError: index 9 is out of bounds"),
     "typo": (lambda p, q, rng: rng.rand(), "has no attribute 'rand'"),
     "arguments": (lambda p, q: 0, "it raises TypeError"),
