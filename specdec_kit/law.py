@@ -151,14 +151,24 @@ class _Walk:
     def __init__(self, limit: int):
         self.before = _global_states()
         self.tie = itertools.count()
-        self.todo: list[Any] = [(-1.0, next(self.tie), Fraction(1), ())]
-        self.left = limit
+        self.todo: list[Any] = []
+        self.put(Fraction(1), ())
+        self.left = self.limit = limit
 
     def start(self) -> None:
         _, _, self.mass, self.path = heappop(self.todo)
-        self.at = 0
+        self.at = self.drawn = 0
         self.postponed = False
         self.refused: NotWalkable | None = None
+
+    def draw(self) -> "Uniform":
+        """Return a new uniform. A run that draws without end, and never branches, is given up."""
+        self.drawn += 1
+        if self.drawn > self.limit:
+            self.left = 0
+            self.put(self.mass, self.path)
+            self.postpone()
+        return Uniform(_Drawn(self))
 
     def choose(self, masses: list[Fraction]) -> int:
         """Index of the branch to take, of those with probabilities `masses` (their sum is 1)."""
@@ -179,15 +189,20 @@ class _Walk:
         here = self.mass * masses[likeliest]
         if self.left <= 0 or -self.todo[0][0] > 1000 * float(here):
             self.leave(likeliest, masses[likeliest], len(masses))
-            self.postponed = True
-            raise _Postponed
+            self.postpone()
         self.path += ((likeliest, masses[likeliest], len(masses)),)
         self.mass = here
         return likeliest
 
     def leave(self, index: int, mass: Fraction, count: int) -> None:
-        whole = self.mass * mass
-        heappush(self.todo, (-float(whole), next(self.tie), whole, (*self.path, (index, mass, count))))
+        self.put(self.mass * mass, (*self.path, (index, mass, count)))
+
+    def put(self, mass: Fraction, path: tuple[Any, ...]) -> None:
+        heappush(self.todo, (-float(mass), next(self.tie), mass, path))
+
+    def postpone(self) -> None:
+        self.postponed = True
+        raise _Postponed
 
     def refuse(self, what: str) -> NotWalkable:
         """Return the error to raise; it is noted as well, for a sampler that catches it."""
@@ -395,7 +410,7 @@ class EnumeratingGenerator(np.random.Generator):
     def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
         if out is not None:
             raise self._walk.refuse("rng.random(out=…)")
-        drawn = self._fill(size, lambda: Uniform(_Drawn(self._walk)), object)
+        drawn = self._fill(size, self._walk.draw, object)
         return drawn if size is None else drawn.view(Uniforms)
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
@@ -416,7 +431,8 @@ class EnumeratingGenerator(np.random.Generator):
     ) -> Any:
         if not replace and size is not None:
             raise self._walk.refuse("rng.choice(replace=False)")
-        _NUMPY.choice(a, size, replace, p, axis, shuffle)
+        weights = p if p is None or np.asarray(p).dtype != object else np.asarray(p, dtype=np.float64)
+        _NUMPY.choice(a, size, replace, weights, axis, shuffle)
         values = np.arange(a) if isinstance(a, int | np.integer) else np.asarray(a)
         count = values.shape[axis]
         masses = [Fraction(1, count)] * count if p is None else [as_fraction(x) for x in p]
@@ -453,7 +469,8 @@ def exact_law(sampler: Callable[..., Any], *args: Any, max_branches: int = 500_0
         What to call it with, before `rng`. Laws given as fractions are computed with as fractions wherever the
         sampler's own arithmetic keeps them; floats are read by `as_fraction` where they meet a uniform.
     max_branches : int
-        How many branch points to pass in all; the likeliest branches go first. Half a million take some ten seconds.
+        How many branch points to pass in all (and uniforms to draw in one run); the likeliest branches go first. Half a
+        million take some ten seconds.
     progress : bool
         Show the mass covered so far as a bar (needs tqdm).
 

@@ -28,6 +28,12 @@ LOOK: dict[str, dict[str, Any]] = {
     "draft": {"facecolor": "#CC79A7", "hatch": "\\\\\\"},
     "observed": {"facecolor": "#D55E00", "hatch": "xxx"},
 }
+OTHERS: Sequence[dict[str, Any]] = (  # for what has no look of its own
+    {"facecolor": "#F0E442", "hatch": "--"},
+    {"facecolor": "#BBBBBB", "hatch": "oo"},
+    {"facecolor": "#777777", "hatch": "++"},
+    {"facecolor": "#FFFFFF", "hatch": "**"},
+)
 LINES: Sequence[dict[str, Any]] = (
     {"color": "#0072B2", "marker": "o", "linestyle": "-"},
     {"color": "#D55E00", "marker": "s", "linestyle": "--"},
@@ -151,12 +157,12 @@ def law_bars(laws: Mapping[str, ArrayLike], tokens: Sequence[str] | None = None)
     count = len(next(iter(vectors.values())))
     tokens = names(count) if tokens is None else list(tokens)
     _at_most_four(laws)
-    spare = [look for name, look in LOOK.items() if name not in vectors]
+    spare = iter(OTHERS)
     with matplotlib.rc_context(_STYLE):
         canvas, ax = _axes(max(6.0, 0.45 * count * len(vectors) + 2), 3.2)
         width = 0.8 / len(vectors)
         for i, (name, law) in enumerate(vectors.items()):
-            look = LOOK.get(name) or spare.pop()
+            look = LOOK.get(name) or next(spare)
             at = np.arange(count) + (i - (len(vectors) - 1) / 2) * width
             ax.bar(at, law, width, **look, edgecolor="black", linewidth=0.6, label=name)
         ax.set_xticks(np.arange(count), tokens)
@@ -214,7 +220,7 @@ def frequencies(
         canvas.legend(loc="outside right upper", frameon=False, fontsize=9)
     lines = [
         f"{t}: p {readable(round(float(target[i]), 4))}, {what} {readable(round(float(freq[i]), 4))}, "
-        f"off by {off[i]:+.1f} SE"
+        f"off by {round(float(off[i]), 1) + 0.0:+.1f} SE"
         for i, t in enumerate(tokens)
     ]
     worst = float(np.abs(off).max())

@@ -133,7 +133,7 @@ MUTANTS = [
            "00"),
     Mutant("rng.choice: p is left out", "law", "if p is None else [as_fraction(x) for x in p]",
            "if True else [as_fraction(x) for x in p]"),
-    Mutant("rng.choice: wrong arguments pass", "law", "_NUMPY.choice(a, size, replace, p, axis, shuffle)", "pass"),
+    Mutant("rng.choice: wrong arguments pass", "law", "_NUMPY.choice(a, size, replace, weights, axis, shuffle)", "pass"),
     Mutant("numbers: floats are taken to the last bit", "law",
            "return near if abs(near - Fraction(x)) <= Fraction(abs(x)) / 2**46 else Fraction(x)",
            "return Fraction(x)"),
