@@ -300,27 +300,35 @@ class Uniform:
     __radd__ = __add__
     __rmul__ = __mul__
 
-    def _below(self, other: Any) -> Any:
-        """Whether self < other, up to an event of probability 0."""
+    def _below(self, other: Any, or_equal: bool) -> Any:
+        """Whether self < other. Only a line that does not depend on u is equal to a number with any probability."""
         if isinstance(other, np.ndarray) and other.ndim:
             return NotImplemented
         if isinstance(other, Real) and not math.isfinite(other):
             return float(other) > 0
         line = self - other
         if line._slope == 0:
-            return bool(line._offset < 0)
+            return line._offset < 0 or (or_equal and line._offset == 0)
         cut = -line._offset / line._slope
         return self._drawn.below(cut) if line._slope > 0 else not self._drawn.below(cut)
 
-    def _above(self, other: Any) -> Any:
+    def _above(self, other: Any, or_equal: bool) -> Any:
         if isinstance(other, Real) and math.isnan(other):
             return False
-        below = self._below(other)
+        below = self._below(other, not or_equal)
         return below if below is NotImplemented else not below
 
-    # A uniform hits a given number with probability 0, so that < and <= have the same law.
-    __lt__ = __le__ = _below
-    __gt__ = __ge__ = _above
+    def __lt__(self, other: Any) -> Any:
+        return self._below(other, False)
+
+    def __le__(self, other: Any) -> Any:
+        return self._below(other, True)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._above(other, False)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._above(other, True)
 
     def __eq__(self, other: object) -> Any:
         return NotImplemented if isinstance(other, np.ndarray) and other.ndim else self is other
@@ -331,7 +339,7 @@ class Uniform:
         ends = (self._slope * end + self._offset for end in (self._drawn.low, self._drawn.high))
         low, high = sorted(ends)
         for n in range(math.floor(low) + 1, math.ceil(high)):
-            if self._below(n):
+            if self < n:
                 return n - 1
         return max(math.floor(low), math.ceil(high) - 1)
 

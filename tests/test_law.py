@@ -513,6 +513,12 @@ def test_a_refusal_that_the_sampler_catches_is_raised_all_the_same(refused):
         exact_law(careless)
 
 
+@pytest.mark.parametrize("zero", [0, 0.0, F(0)])
+def test_a_uniform_times_nothing_is_a_number(zero):
+    law = exact_law(lambda rng: (lambda u: (u < 0, u <= 0, u > 0, u >= 0, u + 1 <= 1, u < 1))(rng.random() * zero))
+    assert law == {(False, True, False, True, True, True): 1}
+
+
 def test_a_run_that_draws_without_end_is_given_up():
     def half(rng):
         while not rng.random() < 0.5:
