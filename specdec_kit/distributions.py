@@ -247,8 +247,9 @@ def softmax(logits: ArrayLike) -> Law:
     top = z.max(axis=-1, keepdims=True)
     if np.isneginf(top).any():
         index = tuple(int(i) for i in np.argwhere(np.isneginf(top))[0][:-1])
+        where = f" of row {list(index)}" if index else ""
         raise InvalidDistribution(
-            f"every logit of row {list(index)} is -inf: leave at least one token allowed",
+            f"every logit{where} is -inf: leave at least one token allowed",
             axis=z.ndim - 1, index=index, value=-np.inf,
         )  # fmt: skip
     weight = np.exp(z - top)
@@ -277,14 +278,15 @@ def temperature(p: ArrayLike, t: float) -> Law:
         Where `t` is negative or not finite.
     """
     law = as_law(p)
-    if not (np.isfinite(t) and t >= 0):
+    if not 0 <= t < np.inf:
         raise ValueError(f"temperature is {t}: give a finite number, at least 0 (0 is greedy)")
     if t == 0:
         one_hot = np.zeros_like(law)
         np.put_along_axis(one_hot, law.argmax(axis=-1)[..., None], 1, axis=-1)
         return one_hot
-    with np.errstate(divide="ignore"):  # log 0 = -inf, and such a token keeps probability 0
-        return softmax(np.log(law.astype(np.float64)) / t)
+    law = law.astype(np.float64)
+    with np.errstate(divide="ignore", over="ignore"):  # log 0 = -inf, and such a token keeps probability 0
+        return softmax(np.log(law / law.max(axis=-1, keepdims=True)) / float(t))
 
 
 def _keep(law: Law, kept_by_rank: np.ndarray[Any, Any], order: np.ndarray[Any, Any]) -> Law:
@@ -317,7 +319,7 @@ def top_k(p: ArrayLike, k: int) -> Law:
         Where `k` is below 1.
     """
     law = as_law(p)
-    if k < 1:
+    if not k >= 1:
         raise ValueError(f"top_k keeps {k} tokens: keep at least 1")
     order = np.argsort(-law, axis=-1, kind="stable")
     return _keep(law, np.broadcast_to(np.arange(law.shape[-1]) < k, law.shape), order)
@@ -354,4 +356,4 @@ def top_p(p: ArrayLike, mass: float) -> Law:
     order = np.argsort(-law, axis=-1, kind="stable")
     ranked = np.take_along_axis(law, order, axis=-1)
     before = np.cumsum(ranked, axis=-1) - ranked  # mass held by the tokens ranked above
-    return _keep(law, before < mass, order)
+    return _keep(law, before < mass * ranked.sum(axis=-1, keepdims=True), order)

@@ -11,6 +11,7 @@ generator whose answers are chosen, not drawn, and runs it once for each way the
 A run that ends adds the product of its branch probabilities to its outcome. No seed, no sample, no tolerance.
 """
 
+import copy
 import itertools
 import math
 import random
@@ -212,8 +213,8 @@ class _Walk:
     def differs(self) -> None:
         _check_global(self.before)
         raise NotWalkable(
-            "run again with the same answers, the sampler made other choices: it draws from something other than rng, "
-            "keeps state between calls, or changes its inputs"
+            "run again with the same answers, the sampler made other choices: it draws from something other than rng "
+            "or keeps state between calls"
         )
 
 
@@ -353,6 +354,8 @@ class Uniform:
     __mod__ = __floordiv__ = _refusing("a remainder of a uniform")
     __bool__ = _refusing("the truth of a uniform, rather than of a comparison,")
     __round__ = _refusing("rounding a uniform")
+    __abs__ = _refusing("the absolute value of a uniform")
+    __format__ = _refusing("writing out a uniform")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -393,8 +396,8 @@ class EnumeratingGenerator(np.random.Generator):
 
     _walk: _Walk
 
-    def __init__(self) -> None:
-        super().__init__(np.random.PCG64(0))  # never drawn from: __getattribute__ guards the way to it
+    def __init__(self, bits: np.random.BitGenerator) -> None:
+        super().__init__(bits)  # not drawn from: __getattribute__ guards the way to it, exact_law looks afterwards
 
     def __getattribute__(self, name: str) -> Any:
         if name in EnumeratingGenerator.__dict__ or name.startswith("__") or name == "_walk":
@@ -422,6 +425,8 @@ class EnumeratingGenerator(np.random.Generator):
         return drawn if size is None else drawn.view(Uniforms)
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
+        if np.ndim(low) or np.ndim(high):
+            raise self._walk.refuse("rng.uniform between arrays")
         return low + (high - low) * self.random(size)
 
     def integers(
@@ -504,8 +509,10 @@ def exact_law(sampler: Callable[..., Any], *args: Any, max_branches: int = 500_0
     {0: 7/10, 1: 3/10}
     """
     law, covered = Law(), Fraction(0)
-    rng = EnumeratingGenerator()
+    bits = np.random.PCG64(0)
+    rng, untouched = EnumeratingGenerator(bits), bits.state
     walk = rng._walk = _Walk(max_branches)
+    inputs = [(arg, copy.deepcopy(arg)) for arg in args if isinstance(arg, np.ndarray | list)]
     bar = None
     if progress:
         from tqdm.auto import tqdm
@@ -526,6 +533,8 @@ def exact_law(sampler: Callable[..., Any], *args: Any, max_branches: int = 500_0
                 continue
             if walk.refused is not None:
                 raise walk.refused
+            if not all(np.array_equal(arg, kept) for arg, kept in inputs):
+                raise NotWalkable("the sampler changes its inputs in place: let it work on a copy")
             if walk.postponed:  # and a bare except caught it
                 continue
             outcome = _outcome(result)
@@ -536,6 +545,8 @@ def exact_law(sampler: Callable[..., Any], *args: Any, max_branches: int = 500_0
             if bar is not None:
                 bar.update(float(covered) - bar.n)
         _check_global(walk.before)
+        if bits.state != untouched:
+            raise NotWalkable("the sampler reaches around rng to the bits below it: draw by rng.random()")
         return Law((outcome, law[outcome]) for outcome in _in_order(law))
     finally:
         if bar is not None:

@@ -62,7 +62,7 @@ MUTANTS = [
            "return weight / weight.sum(axis=-1, keepdims=True)", "return weight", "02"),
     Mutant("softmax: overflows", "distributions", "weight = np.exp(z - top)", "weight = np.exp(z)", "02"),
     Mutant("temperature: multiplies", "distributions",
-           "np.log(law.astype(np.float64)) / t", "np.log(law.astype(np.float64)) * t", "02"),
+           "keepdims=True)) / float(t))", "keepdims=True)) * float(t))", "02"),
     Mutant("temperature 0: the least probable", "distributions", "law.argmax(axis=-1)", "law.argmin(axis=-1)", "02"),
     Mutant("top-k: one too many", "distributions", "np.arange(law.shape[-1]) < k", "np.arange(law.shape[-1]) <= k",
            "02"),

@@ -318,3 +318,13 @@ def test_top_k_and_top_p_name_what_they_cannot_keep():
     for mass in (0, -0.5, 1.5, math.nan):
         with pytest.raises(ValueError, match=rf"^top_p keeps a mass of {mass}: give a number above 0 and at most 1$"):
             top_p([0.5, 0.5], mass)
+
+
+def test_corners_of_the_shapers():
+    np.testing.assert_allclose(temperature([0.5, 0.3, 0.2], F(1, 2)), np.array([25, 9, 4]) / 38)
+    assert temperature([0.5, 0.3, 0.2], 1e-320).tolist() == [1, 0, 0]
+    assert (top_p([0.5, 0.5, 5e-9], 1) > 0).all()
+    with pytest.raises(ValueError, match=r"^top_k keeps nan tokens"):
+        top_k([0.5, 0.5], math.nan)
+    with pytest.raises(InvalidDistribution, match=r"^every logit is -inf"):
+        softmax([-math.inf, -math.inf])

@@ -465,6 +465,9 @@ REFUSED = {
     "a remainder": lambda rng: rng.random() // 0.5,
     "the truth of a uniform": lambda rng: 1 if rng.random() else 0,
     "rounding a uniform": lambda rng: round(rng.random()),
+    "the absolute value of a uniform": lambda rng: abs(rng.random()),
+    "writing out a uniform": lambda rng: f"{rng.random():.3f}",
+    "rng.uniform between arrays": lambda rng: rng.uniform([0, 1], [1, 3]),
     "nan is not a finite number": lambda rng: rng.random() * math.nan,
     "the sampler returned {1}": lambda rng: (0, {1}),
 }  # fmt: skip
@@ -517,6 +520,23 @@ def test_a_refusal_that_the_sampler_catches_is_raised_all_the_same(refused):
 def test_a_uniform_times_nothing_is_a_number(zero):
     law = exact_law(lambda rng: (lambda u: (u < 0, u <= 0, u > 0, u >= 0, u + 1 <= 1, u < 1))(rng.random() * zero))
     assert law == {(False, True, False, True, True, True): 1}
+
+
+@pytest.mark.parametrize("p", [[0.9, 0.1], np.array([0.9, 0.1])], ids=["list", "array"])
+def test_an_input_that_changes_on_the_way_is_noticed(p):
+    def late(p, rng):
+        if rng.choice(2) == 0:
+            p[:] = [0.5, 0.5]
+            return 0
+        return 1 + rng.choice(2, p=p)
+
+    with pytest.raises(NotWalkable, match="changes its inputs in place"):
+        exact_law(late, p)
+
+
+def test_a_way_around_rng_is_noticed():
+    with pytest.raises(NotWalkable, match="reaches around rng"):
+        exact_law(lambda rng: np.random.Generator.random(rng) < 0.3)
 
 
 def test_a_run_that_draws_without_end_is_given_up():
@@ -595,7 +615,7 @@ def test_a_change_of_the_inputs_is_found():
         p -= np.minimum(p, q)
         return rng.choice(len(p), p=p / p.sum())
 
-    with pytest.raises(NotWalkable, match="or changes its inputs"):
+    with pytest.raises(NotWalkable, match="changes its inputs in place"):
         exact_law(in_place, np.array(P4), np.array(Q4))
 
 
