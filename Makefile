@@ -9,7 +9,8 @@ py := .venv/bin/python
 goal := $(or $(firstword $(MAKECMDGOALS)),lab)
 
 # JupyterLab's settings for this .venv: ask about no news, look for no updates.
-quiet := {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": false}}
+quiet := {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": false}, \
+	"@jupyter-widgets/jupyterlab-manager:plugin": {"saveState": true}}
 
 # Plain enough for any Python, so that an old one can say what it is.
 define check
@@ -84,7 +85,7 @@ endif
 		$(PYTHON) -m venv --clear .venv || { rm -rf .venv; exit 1; }
 	@echo "$(CURDIR)" >$@
 
-.venv/.lab .venv/.test .venv/.browser: .venv/.%: pyproject.toml .venv/.made
+.venv/.lab .venv/.test .venv/.browser: .venv/.%: pyproject.toml Makefile .venv/.made
 	@echo "Installing what \`make $(goal)\` needs into .venv: a minute or two, once."
 	@$(py) -m pip install --quiet --disable-pip-version-check -e ".[$*]"
 	@mkdir -p .venv/share/jupyter/lab/settings && echo '$(quiet)' >.venv/share/jupyter/lab/settings/overrides.json

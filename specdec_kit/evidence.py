@@ -97,9 +97,9 @@ def expect(name: str, expected: Any, observed: Any, atol: float = 1e-12) -> None
         by = "" if gap == float("inf") else f" They differ by {gap:.3g}; at most {atol:g} is allowed."
         raise Unexpected(f"{name}: expected {readable(expected)}, observed {readable(observed)}.{by}")
     within = f" (within {atol:g})" if atol > 1e-9 else ""
-    print(
-        f"{name}: expected {readable(expected)}, observed {readable(observed)}{within}{_as_predicted(name, observed)}"
-    )
+    seen = f"observed {readable(observed)}{within}{_as_predicted(name, observed)}"
+    line = f"{name}: expected {readable(expected)}, {seen}"
+    print(line if len(line) <= 100 else f"{name}:\n    expected {readable(expected)}\n    {seen}")
 
 
 def _as_predicted(name: str, observed: Any) -> str:
@@ -206,7 +206,7 @@ def commit_prediction(name: str, value: Any, unit: str = "") -> str:
     """Keep a prediction, text as `read_value` reads it; return the sentence that says so."""
     value = read_value(value) if isinstance(value, str) else value
     _keep({"kind": "prediction", "name": name, "value": _plain(value, float), "unit": unit, "time": _now()})
-    return f"Committed: {name} = {readable(value)}{' ' + unit if unit else ''}. Now run on and compare."
+    return f"Committed: {readable(value)}. Now run on and compare."
 
 
 def predict(name: str, value: Any = None, *, unit: str = "") -> None:
@@ -299,12 +299,10 @@ def record(
         "time": _now(),
     })  # fmt: skip
     guess = "no prediction" if made is None else f"predicted {readable(made)}"
-    print(
-        f"Recorded {name}: {guess}, expected {readable(expected)}, observed {readable(observed)}, "
-        f"discrepancy {readable(gap)}"
-        + (f", seed {seed}" if seed is not None else "")
-        + (f", {draws:,} draws" if draws is not None else "")
-    )
+    seeded = "" if seed is None else f", seed {seed}"
+    drawn = "" if draws is None else f", {draws:,} draws"
+    print(f"Recorded {name}{seeded}{drawn}")
+    print(f"    {guess}, expected {readable(expected)}, observed {readable(observed)}, discrepancy {readable(gap)}")
 
 
 class Records(list[dict[str, Any]]):

@@ -131,15 +131,14 @@ def _global_states() -> tuple[Any, ...]:
 def _check_global(before: tuple[Any, ...]) -> None:
     if before != _global_states():
         raise NotWalkable(
-            "the sampler draws from global random state (np.random.… or the module random), which whoever passes rng "
-            "does not control: draw from rng"
+            "the sampler draws from global random state (np.random.… or the module random): draw from rng alone"
         )
 
 
 def _refusal(what: str) -> NotWalkable:
     return NotWalkable(
-        f"{what} cannot be walked branch by branch: compare a uniform with a number, feed it to searchsorted, or draw "
-        "by rng.choice or rng.integers; any other sampler can still be judged by counting many seeded draws"
+        f"{what} cannot be walked: compare a uniform with a number, or draw by rng.choice or rng.integers; "
+        "else count seeded draws"
     )
 
 
@@ -213,8 +212,7 @@ class _Walk:
     def differs(self) -> None:
         _check_global(self.before)
         raise NotWalkable(
-            "run again with the same answers, the sampler made other choices: it draws from something other than rng "
-            "or keeps state between calls"
+            "given the same answers again, the sampler chose otherwise: it keeps state, or draws not from rng alone"
         )
 
 

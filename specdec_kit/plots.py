@@ -208,16 +208,20 @@ def frequencies(
         top, bottom = canvas.subplots(2, 1, sharex=True, height_ratios=(3, 2))
         at = np.arange(len(target))
         top.bar(at, target, 0.7, **LOOK["target"], edgecolor="black", linewidth=0.6, label="target p")
-        top.errorbar(at, freq, 2 * error, fmt="D", color="#D55E00", markersize=5, capsize=4, label=f"{what} ± 2 SE")
+        top.errorbar(
+            at, freq, 2 * error, fmt="none", ecolor="black", elinewidth=1.2, capsize=7, label="± 2 SE", zorder=3
+        )
+        top.plot(at, freq, "D", color="#D55E00", markersize=4, label=what, zorder=4)
         top.set_ylabel("probability")
         top.set_title(f"{total:,} draws", fontsize=11)
-        bottom.axhspan(-2, 2, color="0.88")
+        bottom.axhspan(-2, 2, color="0.88", label="within 2 SE of p")
         bottom.axhline(0, color="black", linewidth=0.8)
         bottom.plot(at, off, "D", color="#D55E00", markersize=5)
         bottom.set_ylim(-1.15 * max(3.0, np.abs(off).max()), 1.15 * max(3.0, np.abs(off).max()))
         bottom.set_ylabel("off by (SE)")
         bottom.set_xticks(at, tokens)
-        canvas.legend(loc="outside right upper", frameon=False, fontsize=9)
+        bottom.set_xlabel("token")
+        canvas.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=9)
     lines = [
         f"{t}: p {readable(round(float(target[i]), 4))}, {what} {readable(round(float(freq[i]), 4))}, "
         f"off by {round(float(off[i]), 1) + 0.0:+.1f} SE"
@@ -261,7 +265,7 @@ def curves(
         ax.set(xlabel=xlabel, ylabel=ylabel)
         if ylim is not None:
             ax.set_ylim(*ylim)
-        canvas.legend(loc="outside right upper", frameon=False, fontsize=9)
+        canvas.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
     lines = [f"{xlabel}: {', '.join(readable(v) for v in x)}"]
     lines += [f"{name}: {', '.join(readable(round(float(v), 4)) for v in y)}" for name, y in ys.items()]
     return Figure(canvas, "\n".join(lines), f"Lines of {ylabel} against {xlabel}. " + ". ".join(lines) + ".")

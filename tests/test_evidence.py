@@ -205,6 +205,17 @@ def test_expect_fails_and_names_both_values(capsys, expected, observed, atol, me
     assert not capsys.readouterr().out
 
 
+def in_one_line(printed):
+    """What a long line of `expect` says, without its breaks."""
+    return printed.replace(":\n    expected", ": expected").replace("\n    observed", ", observed")
+
+
+def test_a_long_line_is_broken_at_its_values(capsys):
+    expect("law of both tokens", [0.123456] * 5, [0.123456] * 5)
+    values = "[" + ", ".join(["0.123456"] * 5) + "]"
+    assert capsys.readouterr().out == f"law of both tokens:\n    expected {values}\n    observed {values}\n"
+
+
 @pytest.mark.parametrize(
     ("made", "observed", "ending"),
     [
@@ -229,8 +240,8 @@ def test_a_committed_prediction_is_shown_beside(request, capsys, made, observed,
     predict("x", made)
     expect("y", observed, observed)
     expect("x", observed, observed)
-    committed, other, line = capsys.readouterr().out.splitlines()
-    assert committed.startswith("Committed: x = ") and committed.endswith("Now run on and compare.")
+    committed, other, line = in_one_line(capsys.readouterr().out).splitlines()
+    assert committed.startswith("Committed: ") and committed.endswith("Now run on and compare.")
     assert "predicted" not in other
     assert line == f"x: expected {readable(observed)}, observed {readable(observed)}; {ending}"
 
@@ -254,7 +265,7 @@ def test_zero_and_false_are_predictions():
 
 def test_a_prediction_says_its_unit(capsys):
     predict("length", 3, unit="tokens")
-    assert capsys.readouterr().out == "Committed: length = 3 tokens. Now run on and compare.\n"
+    assert capsys.readouterr().out == "Committed: 3. Now run on and compare.\n"
 
 
 def test_without_a_notebook_predict_says_how(capsys):
@@ -312,8 +323,8 @@ def test_a_record_holds_everything_that_a_check_needs(work, capsys):
     record("share of A", expected=Fraction(7, 10), observed=np.float64(0.75),
            inputs={"q": np.array([0.4, 0.6]), "p": [0.7, 0.3]}, seed=7, draws=10_000)  # fmt: skip
     after = datetime.now(UTC)
-    assert capsys.readouterr().out.splitlines()[-1] == (
-        "Recorded share of A: predicted 0.5, expected 7/10, observed 0.75, discrepancy 0.05, seed 7, 10,000 draws"
+    assert capsys.readouterr().out.endswith(
+        "\nRecorded share of A, seed 7, 10,000 draws\n    predicted 0.5, expected 7/10, observed 0.75, discrepancy 0.05\n"
     )
     made, kept = lines(work)
     assert made.keys() == {"kind", "name", "value", "unit", "time"}
@@ -340,7 +351,7 @@ def test_a_record_holds_everything_that_a_check_needs(work, capsys):
 
 def test_a_record_without_seed_draws_and_inputs(capsys):
     record("x", expected=1, observed=[1, 2])
-    assert capsys.readouterr().out == "Recorded x: no prediction, expected 1, observed [1, 2], discrepancy inf\n"
+    assert capsys.readouterr().out == "Recorded x\n    no prediction, expected 1, observed [1, 2], discrepancy inf\n"
     [kept] = records()
     assert kept["discrepancy"] == "not comparable"
     assert kept["seed"] is kept["draws"] is kept["prediction"] is None

@@ -603,7 +603,7 @@ def stops_drawing():
 
 @pytest.mark.parametrize("sampler", [stateful(), wearing_out(), stops_drawing()])
 def test_hidden_state_is_found(sampler):
-    with pytest.raises(NotWalkable, match="run again with the same answers, the sampler made other choices: it draws"):
+    with pytest.raises(NotWalkable, match="given the same answers again, the sampler chose otherwise"):
         exact_law(sampler)
 
 

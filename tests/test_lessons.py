@@ -131,12 +131,12 @@ def unanswered(notebook):
 
 def uncompared(notebook, made="0.5"):
     """Predictions that no result stands beside."""
-    lines = printed(*code_cells(notebook)).splitlines()
+    lines = printed(*code_cells(notebook)).replace("\n    ", " ").splitlines()  # a long line goes on, indented
     return [
         name
         for name in predicted(notebook)
         if not any(line.startswith(f"{name}: expected ") and f"; you predicted {made}: " in line for line in lines)
-        and not any(line.startswith(f"Recorded {name}: predicted {made}, ") for line in lines)
+        and not any(line.startswith(f"Recorded {name}") and f" predicted {made}, " in line for line in lines)
     ]
 
 

@@ -296,7 +296,7 @@ FAULTS = {
     "arguments": (lambda p, q: 0, "it raises TypeError"),
     "normal": (
         lambda p, q, rng: int(rng.normal() > 0),
-        "rng.normal cannot be walked branch by branch: compare a uniform",
+        "rng.normal cannot be walked: compare a uniform",
     ),
     "float": (lambda p, q, rng: int(float(rng.random()) < p[0]), "turning a uniform into a plain float"),
     "at u = 0": (
