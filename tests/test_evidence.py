@@ -324,7 +324,8 @@ def test_a_record_holds_everything_that_a_check_needs(work, capsys):
            inputs={"q": np.array([0.4, 0.6]), "p": [0.7, 0.3]}, seed=7, draws=10_000)  # fmt: skip
     after = datetime.now(UTC)
     assert capsys.readouterr().out.endswith(
-        "\nRecorded share of A, seed 7, 10,000 draws\n    predicted 0.5, expected 7/10, observed 0.75, discrepancy 0.05\n"
+        "\nRecorded share of A, seed 7, 10,000 draws"
+        "\n    predicted 0.5, expected 7/10, observed 0.75, discrepancy 0.05\n"
     )
     made, kept = lines(work)
     assert made.keys() == {"kind", "name", "value", "unit", "time"}
