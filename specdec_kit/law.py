@@ -26,7 +26,7 @@ import numpy as np
 
 
 class NotWalkable(TypeError):
-    """The sampler asks its generator for something that has no finite set of branches."""
+    """The sampler asks its generator for something that the walk cannot follow."""
 
 
 class TooManyBranches(RuntimeError):
@@ -493,7 +493,7 @@ def exact_law(sampler: Callable[..., Any], *args: Any, max_branches: int = 500_0
     Raises
     ------
     NotWalkable
-        Where the sampler asks for what has no finite set of branches (a normal, two uniforms compared, …), or does not
+        Where the sampler asks for what the walk cannot follow (a normal, two uniforms compared, …), or does not
         repeat itself.
     TooManyBranches
         Where `max_branches` did not end every branch (a loop may have no end); it carries the law so far and the mass
