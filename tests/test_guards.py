@@ -23,7 +23,7 @@ def clean():
         new_markdown_cell(
             "# Divide by three\n\n"
             "**What you'll do.** Divide.\n\n**What you'll learn.** Thirds, and/or 7/10 of them.\n\n"
-            "**What you'll need.** [A page](https://example.org/home/tmp/a), $X:\\Omega$, ~/home.\n\n**Time:** 5 min"
+            "**What you'll need.** [A page](https://example.org/home/opt/a), $X:\\Omega$, ~/home.\n\n**Time:** 5 min"
         ),
         new_markdown_cell("## Draw\n\n```\n#### No heading, in a fence\n```\n\n### A figure"),
         new_code_cell("# show(nothing)\nshow(bars)", outputs=[picture], execution_count=1),
@@ -89,7 +89,7 @@ EDITS = [
     ("stderr", output(5, "careful\n", name="stderr")),
     ("absolute_path", source(5, "open('/home/ada/data.txt')")),
     ("absolute_path", source(5, "open('/opt')")),
-    ("absolute_path", output(5, "saved to /tmp/figures/bars.png\n")),
+    ("absolute_path", output(5, "saved to /opt/figures/bars.png\n")),
     ("absolute_path", output(5, "loaded (/scratch/ada/model)\n")),
     ("absolute_path", output(5, "C:\\Users\\ada\n")),
     ("absolute_path", replaced(4, "Divide.", "Open `file:///etc/hosts`.")),

@@ -78,7 +78,6 @@ def test_a_prediction_is_kept(reader):
     expect(reader.output("run")).to_contain_text(result)
 
 
-@pytest.mark.skipif('"saveState": true' not in (ROOT / "Makefile").read_text(), reason="`make lab` saves no widgets")
 def test_a_saved_lesson_is_whole_when_opened_without_its_kernel(reader):
     reader.open(RULE)
     for which in ("imports", "laws", "predict-accepted", "explorer"):
