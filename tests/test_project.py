@@ -29,8 +29,8 @@ LAYERS = [
     "evidence", "plots", "widgets", "selfcheck", "environment", "copies",
 ]  # fmt: skip
 ALONE = {"environment", "copies"}
-# What a module may import from further down, inside a function only: the box of `predict`, and a record's version.
-DEFERRED = {"evidence": {"widgets", "__version__"}}
+# What a module may import from further down, inside a function only: the box of `predict`, and the version to keep.
+DEFERRED = {"evidence": {"widgets", "__version__"}, "uncertainty": {"__version__"}}
 
 
 def tracked():

@@ -1,5 +1,11 @@
 """Intervals, tests and power against SciPy, hand-derived values, and simulation of what they promise."""
 
+import csv
+import json
+import re
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,6 +21,7 @@ from specdec_kit.uncertainty import (
     detectable_bias,
     draws_for,
     goodness_of_fit,
+    report,
     simultaneous_band,
     total_variation_estimate,
     wilson,
@@ -106,6 +113,43 @@ def test_false_alarms_of_fit(draws):
     assert caught > wrongly(0.013, 400)[1]  # control: the test can fail
 
 
+def alarms_per_alpha(pvalues, weights):
+    """Largest P(p-value ≤ α)/α over every α below 0.05, for p-values that occur with these probabilities."""
+    order = np.argsort(pvalues)
+    alpha, rate = pvalues[order], np.cumsum(weights[order])
+    at = np.append(alpha[1:] > alpha[:-1], True) & (alpha <= 0.05) & (alpha > 0)  # ties count together
+    return (rate[at] / alpha[at]).max()
+
+
+@pytest.mark.parametrize(("p", "draws"), [(0.5, 10), (0.05, 100), (0.02, 250), (0.2, 100), (0.1, 1000), (0.3, 3000)])
+def test_the_false_alarm_rate_holds_far_into_the_tail(p, draws):
+    k = np.arange(draws + 1)
+    counts, law, weights = np.stack([k, draws - k], axis=1), np.array([p, 1 - p]), stats.binom.pmf(k, draws, p)
+    ours = np.array([goodness_of_fit(c, law).pvalue for c in counts])
+    assert alarms_per_alpha(ours, weights) < 1.6
+    pearson = stats.chi2.sf((k - draws * p) ** 2 / (draws * p * (1 - p)), 1)
+    if p < 0.1:  # control: χ² by itself, with five draws expected, gives false alarms by the hundred
+        assert alarms_per_alpha(pearson, weights) > 100
+
+
+def test_the_false_alarm_rate_holds_for_three_tokens():
+    law, draws = np.array([0.1, 0.1, 0.8]), 60
+    counts = np.array([(a, b, draws - a - b) for a in range(draws + 1) for b in range(draws + 1 - a)])
+    weights = stats.multinomial.pmf(counts, draws, law)
+    assert alarms_per_alpha(np.array([goodness_of_fit(c, law).pvalue for c in counts]), weights) < 1.6
+    assert alarms_per_alpha(stats.chisquare(counts, draws * law, axis=1).pvalue, weights) > 100
+
+
+def test_chi_square_is_raised_to_what_its_counts_allow():
+    reach = 2 * stats.norm.sf((18 * 5) ** (1 / 6))
+    assert 0.03 < reach < 0.04
+    each_a_little = np.repeat([1, 9], 10)  # 20 tokens, 5 expected of each: no count is strange by itself
+    fit = goodness_of_fit(each_a_little, np.full(20, 0.05))
+    assert (fit.method, fit.pvalue) == ("chi-square, raised", pytest.approx(reach))
+    one_token = goodness_of_fit([30, *[4] * 10, *[3] * 10], np.full(21, 1 / 21))
+    assert one_token.method == "exact binomial" and one_token.pvalue < 1e-9
+
+
 # --- power
 
 
@@ -179,6 +223,161 @@ def test_it_finds_a_bias_and_the_evidence_is_a_ratio_of_probabilities():
 
 def test_the_impossible_rejects_at_once():
     assert alarm([1, 0], [0, 0, 1], 1e-6) == 3
+
+
+# --- the report
+
+WRONG = [2600, 3200, 2800, 1400]  # what a draw from p itself after each rejection gives, where P is due
+RIGHT = [4020, 2980, 1990, 1010]
+
+
+def test_a_report_says_all_that_is_asked_of_a_result():
+    said = report(RIGHT, P, seed=7)
+    lines = repr(said).splitlines()
+    assert lines[0] == "10,000 draws, seed 7"
+    assert lines[1].split("  ")[0] == "token" and len(lines) == 1 + 1 + 4 + 5
+    low, high = clopper_pearson(4020, 10_000)
+    wide = simultaneous_band(RIGHT)[0]
+    assert re.split("  +", lines[2]) == [
+        "A", "4,020", "0.4", "0.402", f"{low:.4g} to {high:.4g}", f"{wide[0]:.4g} to {wide[1]:.4g}",
+    ]  # fmt: skip
+    pvalue = stats.chisquare(RIGHT, 10_000 * P).pvalue
+    assert f"all tokens together (chi-square): p-value {pvalue:.2g}" in lines
+    assert "total variation from p: 0.003, where the right law shows 0.0066 on average" in lines
+    assert f"any token off by {said.detectable:.2g} or more" in repr(said)
+    assert lines[-1] == "verdict at α = 1e-06, half for each test: no deviation found" and said.passed
+
+
+def test_a_biased_sampler_fails_its_report():
+    said = report(WRONG, P, tokens=list("wxyz"))
+    assert not said.passed
+    assert repr(said).endswith("these draws do not follow p") and "(w, too rarely)" in repr(said)
+    assert said.smallest == pytest.approx(4 * 2 * stats.binom.cdf(2600, 10_000, 0.4))
+    assert report([100, 0, 1], [0.5, 0.5, 0.0]).smallest == 0  # the impossible happened
+    assert "(C, too often)" in repr(report([100, 0, 1], [0.5, 0.5, 0.0]))
+
+
+def test_a_deviation_of_all_tokens_together_fails_the_report():
+    law, step = np.full(40, 1 / 40), np.resize([1, -1], 40)
+    said = report(100_000 // 40 + 150 * step, law)
+    assert said.smallest > 0.05, "no token by itself is strange"
+    assert said.fit.method == "chi-square, raised" and not said.passed
+
+
+def test_false_alarms_and_power_of_a_report():
+    rng, tries, alpha = np.random.default_rng(8), 1500, 0.02
+    for draws in (12, 1000):
+        fails = sum(not report(c, P, alpha=alpha).passed for c in rng.multinomial(draws, P, size=tries))
+        assert fails <= wrongly(1.2 * alpha, tries)[1]  # χ² has half of alpha, and is off by at most a half
+    bias = report([400, 300, 200, 100], P, alpha=alpha).detectable
+    wrong = P + bias * np.array([1, -1 / 3, -1 / 3, -1 / 3])
+    found = sum(not report(c, P, alpha=alpha).passed for c in rng.multinomial(1000, wrong, size=1000))
+    assert found >= wrongly(0.99, 1000)[0]
+
+
+@pytest.mark.parametrize(("draws", "law"), [(50, P), (1000, P), (1000, [0.9, 0.09, 0.01]), (10_000, [0.999, 0.001])])
+def test_the_smallest_bias_is_exact(draws, law):
+    law = np.asarray(law)
+    counts = np.round(draws * law).astype(int)
+    said = report(counts, law, alpha=1e-3)
+    k = np.arange(draws + 1)
+
+    def power(token, p):
+        tails = np.minimum(stats.binom.cdf(k, draws, law[token]), stats.binom.sf(k - 1, draws, law[token]))
+        return stats.binom.pmf(k, draws, p)[2 * tails * len(law) <= 1e-3 / 2].sum()
+
+    def least(b):
+        return min(power(i, p) for i in range(len(law)) for p in (law[i] + b, law[i] - b) if 0 <= p <= 1)
+
+    assert least(said.detectable * 1.0001) >= 0.99 > least(said.detectable * 0.98)
+
+
+def test_too_few_draws_promise_nothing():
+    said = report([1, 1], [0.9, 0.1])
+    assert said.detectable is None and "2 draws are too few for this α" in repr(said)
+
+
+def test_a_report_as_a_table_can_be_read_aloud_and_holds_no_markup_of_others():
+    shown = report(RIGHT, P, tokens=["<b>", "&", '"', "plain"])._repr_html_()
+    assert shown.count('<th scope="col">') == 6 and shown.count('<th scope="row">') == 4
+    assert "<caption>10,000 draws, no seed given</caption>" in shown
+    assert '<th scope="row">&lt;b&gt;</th>' in shown and "<b>" not in shown
+    assert shown.count("<td>") == 4 * 5 and shown.count("<li>") == 5
+
+
+def test_of_many_tokens_the_strangest_are_shown():
+    counts = np.full(1000, 50)
+    counts[[3, 700]] = 10, 90
+    lines = repr(report(counts, np.full(1000, 1e-3))).splitlines()
+    assert lines[0] == "50,000 draws, no seed given; of 1,000 tokens, the 40 with the smallest p-values"
+    assert len(lines) == 1 + 1 + 40 + 5 and {line.split()[0] for line in lines[2:42]} > {"3", "700"}
+
+
+def test_an_export_is_enough_to_compute_the_report_anew(tmp_path):
+    law, names = np.array([1 / 3, 1 / 7, 1 - 1 / 3 - 1 / 7, 0]), ["a,b", 'quote"', "line\nfeed", "ü"]
+    said = report([33, 15, 52, 0], law, seed=np.int64(2026), alpha=1e-3, level=0.9, tokens=names)
+    facts = json.loads(said.export(tmp_path / "r.json").read_text(encoding="utf-8"))
+    again = {"alpha": facts["alpha"], "level": facts["level"], "seed": facts["seed"], "tokens": facts["tokens"]}
+    assert repr(report(facts["counts"], facts["p"], **again)) == repr(said)
+    assert facts["results"]["passed"] is said.passed and facts["results"]["interval"] == said.interval.tolist()
+    assert facts["draws"] == 100 and {"specdec_kit", "scipy", "numpy", "python"} < facts.keys()
+    with open(said.export(tmp_path / "r.csv"), encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["token"] for row in rows] == names and {row["seed"] for row in rows} == {"2026"}
+    assert [int(row["count"]) for row in rows] == [33, 15, 52, 0]
+    assert [float(row["p"]) for row in rows] == law.tolist(), "to the last digit"
+    assert {(row["draws"], row["alpha"], row["level"]) for row in rows} == {("100", "0.001", "0.9")}
+
+
+def test_an_export_is_whole_or_not_there(tmp_path):
+    said = report(RIGHT, P)
+    with pytest.raises(ValueError, match=r"^r.txt ends neither in .csv nor in .json: choose one of the two$"):
+        said.export(tmp_path / "r.txt")
+    (tmp_path / "r.csv").mkdir()  # a folder cannot be replaced by a file
+    with pytest.raises(OSError):
+        said.export(tmp_path / "r.csv")
+    assert [path.name for path in tmp_path.iterdir()] == ["r.csv"]
+
+
+def test_a_report_keeps_its_own_numbers():
+    counts = np.array(RIGHT)
+    said = report(counts, P)
+    counts[:] = 1
+    assert said.draws == 10_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"counts": [1, 2, 3]}, "there are 3 counts and 4 probabilities: give one count for each token"),
+        ({"counts": [0.1, 0.2, 0.3, 0.4]}, "give a vector of whole numbers"),
+        ({"p": [0.4, 0.3, 0.2, 0.2]}, "sums to"),
+        ({"level": 95}, "level is 95: give a confidence between 0 and 1, such as 0.95"),
+        ({"alpha": 0}, "alpha is 0: give a false-alarm rate between 0 and 1, such as 1e-6"),
+        ({"tokens": "abc"}, "there are 3 tokens and 4 counts: give one name for each count"),
+        ({"seed": 1.5}, "seed is 1.5: give the whole number, or the words, by which the draws can be repeated"),
+        ({"seed": True}, "seed is True: give the whole number"),
+    ],
+)
+def test_a_report_refuses_by_name(arguments, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        report(**{"counts": RIGHT, "p": P, **arguments})
+
+
+def test_a_seed_may_be_words():
+    assert repr(report(RIGHT, P, seed="child 3 of 2026")).startswith("10,000 draws, seed child 3 of 2026\n")
+
+
+# --- without SciPy
+
+
+def test_what_is_missing_without_scipy_is_said_in_one_sentence():
+    code = "import sys; sys.modules['scipy'] = None; import specdec_kit, specdec_kit.uncertainty"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "During handling" not in done.stderr
+    assert done.stderr.splitlines()[-1] == (
+        'ModuleNotFoundError: SciPy, which computes the statistics, is missing: run pip install "specdec-kit[lab]"'
+    )
 
 
 # --- bad input
