@@ -243,6 +243,7 @@ def curves(
     xlabel: str,
     ylabel: str,
     ylim: tuple[float, float] | None = None,
+    logx: bool = False,
 ) -> Figure:
     """Lines over a common axis, each with its own colour, marker and dash.
 
@@ -256,6 +257,8 @@ def curves(
         What the axes show, with unit.
     ylim : tuple of float, optional
         Ends of the vertical axis.
+    logx : bool
+        Whether equal steps of the horizontal axis are equal factors.
     """
     _at_most_four(ys)
     with matplotlib.rc_context(_STYLE):
@@ -265,7 +268,88 @@ def curves(
         ax.set(xlabel=xlabel, ylabel=ylabel)
         if ylim is not None:
             ax.set_ylim(*ylim)
+        if logx:
+            ax.set_xscale("log")
         canvas.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
     lines = [f"{xlabel}: {', '.join(readable(v) for v in x)}"]
     lines += [f"{name}: {', '.join(readable(round(float(v), 4)) for v in y)}" for name, y in ys.items()]
     return Figure(canvas, "\n".join(lines), f"Lines of {ylabel} against {xlabel}. " + ". ".join(lines) + ".")
+
+
+def histogram(samples: Mapping[str, ArrayLike], *, xlabel: str, bins: int = 10) -> Figure:
+    """How often values of [0, 1] fall into each of some equal parts, beside what a uniform law gives.
+
+    Parameters
+    ----------
+    samples : mapping from str to array_like, shape (any,)
+        Values in [0, 1], such as p-values; at most four sets, a name of `LOOK` gets its look.
+    xlabel : str
+        What the values are.
+    bins : int
+        Number of parts.
+    """
+    _at_most_four(samples)
+    shares = {}
+    for name, values in samples.items():
+        seen = np.asarray(values, dtype=np.float64)
+        if seen.size == 0 or not ((seen >= 0) & (seen <= 1)).all():
+            raise ValueError(f"{name} holds {seen.size} values, not all of them between 0 and 1: give at least one")
+        shares[name] = np.histogram(seen, bins, (0, 1))[0] / seen.size
+    edges, spare = np.linspace(0, 1, bins + 1), iter(OTHERS)
+    with matplotlib.rc_context(_STYLE):
+        canvas, ax = _axes(6.8, 3.2)
+        width = 0.84 / bins / len(shares)
+        for i, (name, share) in enumerate(shares.items()):
+            at = edges[:-1] + 0.08 / bins + width * (i + 0.5)
+            ax.bar(at, share, width, **(LOOK.get(name) or next(spare)), edgecolor="black", linewidth=0.6, label=name)
+        ax.axhline(1 / bins, color="black", linewidth=1.2, linestyle="--", label="uniform")
+        ax.set_xticks(edges)
+        ax.set(xlabel=xlabel, ylabel="share")
+        canvas.legend(loc="outside upper center", ncols=len(shares) + 1, frameon=False, fontsize=9)
+    lines = [f"{xlabel}, {bins} equal parts of 0 to 1; uniform: {readable(round(1 / bins, 4))} in each"]
+    lines += [f"{name}: {', '.join(readable(round(float(v), 4)) for v in share)}" for name, share in shares.items()]
+    return Figure(canvas, "\n".join(lines), "Bars side by side for each part. " + ". ".join(lines) + ".")
+
+
+def intervals(
+    p: ArrayLike, estimate: ArrayLike, interval: ArrayLike, band: ArrayLike, tokens: Sequence[str] | None = None
+) -> Figure:
+    """How far estimates and their intervals lie from the law: thick for each token by itself, thin for all together.
+
+    Parameters
+    ----------
+    p : array_like, shape (vocabulary,)
+        The law.
+    estimate : array_like, shape (vocabulary,)
+        Frequencies.
+    interval, band : array_like, shape (vocabulary, 2)
+        Lower and upper ends.
+    tokens : sequence of str, optional
+        Names of the tokens.
+    """
+    law = np.asarray(as_law(p), dtype=np.float64)
+    middle, one, together = (np.asarray(a, dtype=np.float64) for a in (estimate, interval, band))
+    tokens = names(len(law)) if tokens is None else list(tokens)
+    at = np.arange(len(law))
+    with matplotlib.rc_context(_STYLE):
+        canvas, ax = _axes(6.8, 0.25 * len(law) + 1.6)
+        ax.axvline(0, color=LOOK["observed"]["facecolor"], linewidth=2, linestyle="--", label="p")
+        ax.hlines(at, *(together.T - law), color="black", linewidth=1, label="interval, all together")
+        ax.hlines(at, *(one.T - law), color=LOOK["accepted"]["facecolor"], linewidth=5, label="each by itself")
+        ax.plot(middle - law, at, "D", color="white", markeredgecolor="black", markersize=4, label="estimate")
+        ax.set_yticks(at, tokens)
+        ax.set_ylim(len(law) - 0.5, -0.5)
+        ax.set_xlabel("estimate less p")
+        canvas.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+    inside = [(ends[:, 0] <= law) & (law <= ends[:, 1]) for ends in (one, together)]
+    lines = [
+        f"{token}: p {law[i]:.4g}, estimate {middle[i]:.4g}, by itself {one[i, 0]:.4g} to {one[i, 1]:.4g}"
+        f"{'' if inside[0][i] else ' (misses p)'}, all together {together[i, 0]:.4g} to {together[i, 1]:.4g}"
+        f"{'' if inside[1][i] else ' (misses p)'}"
+        for i, token in enumerate(tokens)
+    ]
+    lines.append(
+        f"p is missed by {int((~inside[0]).sum())} of {len(law)} intervals by themselves, "
+        f"by {int((~inside[1]).sum())} of those for all together"
+    )
+    return Figure(canvas, "\n".join(lines), "Estimates with intervals, a row for each token. " + ". ".join(lines) + ".")

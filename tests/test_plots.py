@@ -13,6 +13,8 @@ from specdec_kit import plots
 
 P, Q = [0.7, 0.3], [0.4, 0.6]
 P4, Q4 = [0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]
+ENDS = [[0.38, 0.42], [0.31, 0.33], [0.18, 0.22], [0.05, 0.09]]  # the second and the last miss
+WIDE = [[0.36, 0.44], [0.29, 0.35], [0.16, 0.24], [0.04, 0.095]]  # the last misses
 
 FIGURES = {
     "mass_bars": lambda: plots.mass_bars(P, Q),
@@ -22,6 +24,9 @@ FIGURES = {
     "frequencies": lambda: plots.frequencies([72, 28], P),
     "frequencies, 36 tokens": lambda: plots.frequencies([3] * 36, [1 / 36] * 36),
     "curves": lambda: plots.curves([0, 1], {"a": [0, 1], "b": [1, 0]}, xlabel="x", ylabel="y", ylim=(0, 1)),
+    "curves, factors": lambda: plots.curves([1, 10], {"a": [0, 1]}, xlabel="x", ylabel="y", logx=True),
+    "histogram": lambda: plots.histogram({"target": [0.1, 0.9], "mine": [0, 1]}, xlabel="p-value"),
+    "intervals": lambda: plots.intervals(P4, P4, ENDS, WIDE, list("wxyz")),
 }
 
 
@@ -171,13 +176,49 @@ def test_the_words_of_curves():
     assert figure.alt == "Lines of speed-up against γ. γ: 1, 2. a: 0.5, 0.3333. b: 0, 2."
 
 
+def test_equal_factors_are_equal_steps():
+    draw = {"xlabel": "x", "ylabel": "y"}
+    assert plots.curves([1, 10], {"a": [0, 1]}, logx=True, **draw).canvas.axes[0].get_xscale() == "log"
+    assert plots.curves([1, 10], {"a": [0, 1]}, **draw).canvas.axes[0].get_xscale() == "linear"
+
+
+def test_the_words_and_bars_of_a_histogram():
+    figure = plots.histogram({"right": [0.1, 0.3, 0.6, 1.0], "wrong": [0, 0, 0.1, 0.9]}, xlabel="p-value", bins=2)
+    assert figure.numbers.splitlines() == [
+        "p-value, 2 equal parts of 0 to 1; uniform: 0.5 in each", "right: 0.5, 0.5", "wrong: 0.75, 0.25",
+    ]  # fmt: skip
+    ax = figure.canvas.axes[0]
+    assert [[bar.get_height() for bar in container] for container in ax.containers] == [[0.5, 0.5], [0.75, 0.25]]
+    places = [(bar.get_x(), bar.get_x() + bar.get_width()) for container in ax.containers for bar in container]
+    assert all(a[1] <= b[0] + 1e-9 for a, b in itertools.pairwise(sorted(places))), "no bar hides another"
+    assert min(places)[0] >= 0 and max(places)[1] <= 1
+
+
+@pytest.mark.parametrize("values", [[], [1.5], [-0.1], [float("nan")]])
+def test_a_histogram_refuses_what_is_no_share(values):
+    with pytest.raises(ValueError, match=f"^mine holds {len(values)} values, not all of them between 0 and 1: give"):
+        plots.histogram({"mine": values}, xlabel="p-value")
+
+
+def test_the_words_of_intervals():
+    lines = FIGURES["intervals"]().numbers.splitlines()
+    assert lines[0] == "w: p 0.4, estimate 0.4, by itself 0.38 to 0.42, all together 0.36 to 0.44"
+    assert lines[1] == "x: p 0.3, estimate 0.3, by itself 0.31 to 0.33 (misses p), all together 0.29 to 0.35"
+    assert lines[3].count("(misses p)") == 2
+    assert lines[4] == "p is missed by 2 of 4 intervals by themselves, by 1 of those for all together"
+
+
 def test_what_cannot_be_told_apart_is_refused():
     five = {str(i): P for i in range(5)}
-    for draw in (plots.law_bars, lambda ys: plots.curves([0, 1], ys, xlabel="x", ylabel="y")):
+    for draw, more in (
+        (plots.law_bars, 0),
+        (lambda ys: plots.curves([0, 1], ys, xlabel="x", ylabel="y"), 0),
+        (lambda samples: plots.histogram(samples, xlabel="x"), 1),  # the line of the uniform law
+    ):
         with pytest.raises(ValueError, match=r"^5 at once cannot be told apart: show at most four$"):
             draw(five)
         figure = draw({name: five[name] for name in "0123"})
-        assert len(figure.canvas.legends[0].texts) == 4
+        assert len(figure.canvas.legends[0].texts) == 4 + more
 
 
 @pytest.mark.parametrize("draw", [plots.mass_bars, lambda p, q: plots.law_bars({"p": p, "q": q}), plots.frequencies])
