@@ -1,0 +1,401 @@
+"""Blocks: their joint law in closed form, the text's law from the target chain, and where blocks and texts end."""
+
+import random
+from collections import Counter
+from fractions import Fraction as F
+from itertools import accumulate, pairwise, product
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+from specdec_kit.blocks import Decoded, Round, speculative_decode, speculative_round
+from specdec_kit.distributions import InvalidDistribution
+from specdec_kit.law import exact_law
+from specdec_kit.models import Chain
+from specdec_kit.sampling import categorical
+from specdec_kit.streams import Ledger, Scripted
+
+steady = settings(derandomize=True, deadline=None, database=None, max_examples=25)
+LAST = 1 - 2**-53  # the largest uniform that rng.random() returns
+RARE = 1e-6
+
+# p differs from q after every token, and lacks two tokens of it: a wrong residual shows.
+TABLE = [[F(1, 2), F(1, 4), F(1, 4)], [F(1, 4), F(1, 4), F(1, 2)], [F(1, 3), F(1, 2), F(1, 6)]]
+GUESS = [[F(1, 4), F(1, 8), F(5, 8)], [F(1, 2), F(1, 8), F(3, 8)], [F(1, 6), F(1, 6), F(2, 3)]]
+TARGET, DRAFT = Chain(TABLE), Chain(GUESS)
+
+
+def always(*law):
+    """A model that forgets its context."""
+    return lambda context: law
+
+
+def seeded(seed=0):
+    return np.random.default_rng(seed)
+
+
+def texts_of(model, prompt, n, eos=None):
+    """Law of the next n tokens, drawn one by one from `model`: the product of its rows."""
+    law = {(): F(1)}
+    for _ in range(n):
+        longer = {}
+        for text, mass in law.items():
+            if text[-1:] == (eos,):
+                longer[text] = mass
+                continue
+            for x, p in enumerate(model((*prompt, *text))):
+                if p:
+                    longer[(*text, x)] = mass * p
+        law = longer
+    return law
+
+
+def block_law(target, draft, prompt, gamma):
+    """All but the last token with min(p, q) each; the last with (p − q)₊, or after γ of them with p."""
+    law = {}
+    size = len(target(prompt))
+    for block in (xs for n in range(gamma + 1) for xs in product(range(size), repeat=n + 1)):
+        rows = [(target((*prompt, *block[:n])), draft((*prompt, *block[:n]))) for n in range(len(block))]
+        kept = [min(p[x], q[x]) for (p, q), x in zip(rows[:-1], block, strict=False)]
+        (p, q), x = rows[-1], block[-1]
+        law[block] = prod(kept) * (p[x] if len(block) > gamma else max(p[x] - q[x], 0))
+    return {block: mass for block, mass in law.items() if mass}
+
+
+def decode(target, draft, prompt, gamma, n, rng, eos=None):
+    return speculative_decode(target, draft, prompt, gamma=gamma, max_new_tokens=n, rng=rng, eos=eos)
+
+
+def written(target, draft, prompt, gamma, n, eos=None):
+    return exact_law(lambda rng: decode(target, draft, prompt, gamma, n, rng, eos).tokens)
+
+
+@st.composite
+def chains(draw, size=3):
+    """A pair of chains in fractions; zeros are frequent, in the start as well."""
+    weights = st.lists(st.integers(0, 4), min_size=size, max_size=size).filter(any)
+    rows = [[F(k, sum(ks)) for k in ks] for ks in (draw(weights) for _ in range(2 * size + 2))]
+    return Chain(rows[:size], rows[size]), Chain(rows[size + 1 : -1], rows[-1])
+
+
+# ---- the law
+
+
+def test_the_fixture_differs_everywhere_and_lacks_two_tokens():
+    for p, q in zip(TABLE, GUESS, strict=True):
+        assert all(a != b for a, b in zip(p, q, strict=True)) and sum(a > b for a, b in zip(p, q, strict=True)) == 2
+
+
+@pytest.mark.parametrize("gamma", [0, 1, 2])
+def test_a_block_has_its_closed_form(gamma):
+    law = exact_law(speculative_round, TARGET, DRAFT, (0,), gamma)
+    assert law == block_law(TARGET, DRAFT, (0,), gamma)
+    assert {len(block) for block in law} == set(range(1, gamma + 2))
+    other = Chain([TABLE[0], TABLE[1], TABLE[1]])
+    assert (law == block_law(other, DRAFT, (0,), gamma)) == (gamma == 0), "a row that is not the first matters"
+
+
+@steady
+@given(chains(), st.integers(0, 2), st.sampled_from([(), (2,)]))
+def test_any_block_has_its_closed_form(pair, gamma, context):
+    assert exact_law(speculative_round, *pair, context, gamma) == block_law(*pair, context, gamma)
+
+
+@pytest.mark.parametrize(("gamma", "n"), [(0, 4), (1, 4), (2, 3)])
+def test_a_text_is_a_text_of_the_target(gamma, n):
+    law = written(TARGET, DRAFT, (0,), gamma, n)
+    assert law == texts_of(TARGET, (0,), n)
+    assert law != texts_of(DRAFT, (0,), n)
+    assert law != texts_of(TARGET, (1,), n)
+
+
+def test_a_second_round_goes_on_where_the_first_ended():
+    due = {}
+    for first, mass in block_law(TARGET, DRAFT, (0,), 1).items():
+        due |= {(first, then): mass * more for then, more in block_law(TARGET, DRAFT, first, 1).items()}
+    # Four tokens take two whole rounds or more.
+    assert exact_law(lambda rng: [one.tokens for one in decode(TARGET, DRAFT, (0,), 1, 4, rng).rounds[:2]]) == due
+
+
+def test_a_text_of_two_rounds_or_more():
+    target, draft = Chain([[F(1, 3), F(2, 3)], [F(3, 4), F(1, 4)]]), Chain([[F(1, 2), F(1, 2)], [F(1, 4), F(3, 4)]])
+    assert written(target, draft, (0,), 2, 4) == texts_of(target, (0,), 4)
+
+
+def test_a_text_in_floats_has_the_law_of_the_fractions_they_stand_for():
+    floats = (Chain(np.array(rows, dtype=float)) for rows in (TABLE, GUESS))
+    assert written(*floats, (), 1, 3) == texts_of(TARGET, (), 3)
+
+
+@steady
+@given(chains(), st.integers(1, 2), st.integers(1, 3), st.sampled_from([None, 0, 2]))
+def test_any_text_is_a_text_of_the_target(pair, gamma, n, eos):
+    assert written(*pair, (), gamma, n, eos) == texts_of(pair[0], (), n, eos)
+
+
+def test_the_blocks_of_one_length_are_no_texts_of_the_target():
+    # A block is longer where its drafts were accepted; only its first token is there in any case.
+    law = exact_law(speculative_round, TARGET, DRAFT, (0,), 1)
+    assert law.map(lambda block: block[0]) == dict(enumerate(TABLE[0]))
+    of_two = law.map(lambda block: (len(block), block[0]))
+    assert [of_two[2, x] for x in range(3)] == [min(p, q) for p, q in zip(TABLE[0], GUESS[0], strict=True)]
+
+
+def test_the_length_of_a_block_by_hand():
+    # Σ min(p, q) = .7: 1 − .7, then .7 (1 − .7), then .7²; together 1 + .7 + .49 tokens a round.
+    p, q = always(F(7, 10), F(3, 10)), always(F(2, 5), F(3, 5))
+    lengths = exact_law(speculative_round, p, q, (), 2).map(len)
+    assert lengths == {1: F(3, 10), 2: F(21, 100), 3: F(49, 100)}
+    assert sum(n * mass for n, mass in lengths.items()) == F(219, 100)
+
+
+def test_equal_laws_fill_every_block_and_disjoint_ones_none():
+    assert exact_law(speculative_round, TARGET, TARGET, (0,), 2) == texts_of(TARGET, (0,), 3)
+    p, q = always(F(0), F(1, 4), F(3, 4)), always(F(1), F(0), F(0))
+    assert exact_law(speculative_round, p, q, (), 3) == {(1,): F(1, 4), (2,): F(3, 4)}
+
+
+def test_the_bonus_token_comes_from_the_target_after_all_drafts():
+    # Both are certain of 1, 2; after (1, 2) the target says 0 or 3, the draft neither, the target elsewhere 1.
+    def model(last):
+        rows = {(): (0, 1, 0, 0), (1,): (0, 0, 1, 0), (1, 2): last}
+        return lambda context: rows.get(context, (0, 1, 0, 0))
+
+    law = exact_law(speculative_round, model((0.25, 0, 0, 0.75)), model((0, 0.5, 0.5, 0)), (), 2)
+    assert law == {(1, 2, 0): F(1, 4), (1, 2, 3): F(3, 4)}
+
+
+# ---- uniform by uniform
+
+
+@pytest.mark.parametrize(
+    ("uniforms", "block"),
+    [
+        # q keeps 0 up to u = 1/4; p/q is 3 for 0 and 1/3 for 1; p lacks 0 alone, and keeps 0 up to 3/4.
+        ([0.0, 0.25, LAST, 0.333, 0.75], (0, 1, 1)),
+        ([0.0, 0.25, LAST, 0.333, 0.74], (0, 1, 0)),
+        ([0.0, 0.25, LAST, 0.334, LAST], (0, 0)),
+        ([0.25, 0.25, 0.334, 0.5], (0,)),
+        ([0.25, 0.25, 0.0, 0.0, 0.0], (1, 1, 0)),
+    ],
+)
+def test_a_round_uniform_by_uniform(uniforms, block):
+    script = Scripted(uniforms)
+    assert speculative_round(always(0.75, 0.25), always(0.25, 0.75), (), 2, script) == block
+    assert script.taken() == uniforms, "γ drafts, a test each up to the first rejection, one for the last token"
+
+
+def test_the_test_is_strict():
+    # u q < p fails at u q = p: for p = 0 at u = 0, and in general at u = p/q, here 1/2.
+    assert speculative_round(always(0, 1), always(1, 0), (), 1, Scripted([0.0] * 3)) == (1,)
+    assert speculative_round(always(0.75, 0.25), always(0.5, 0.5), (), 1, Scripted([0.5, 0.5, 0.0])) == (0,)
+    assert speculative_round(always(0.75, 0.25), always(0.5, 0.5), (), 1, Scripted([0.5, 0.49, 0.0])) == (1, 0)
+
+
+def test_a_rejection_without_a_residual_keeps_the_draft():
+    # p sums to 1 − 1e-9, as it may: the last uniform rejects 2, and p lacks nothing to put in its place.
+    p, q = always(0.5, 0.3, 0.2 - 1e-9), always(0.5, 0.3, 0.2)
+    assert speculative_round(p, q, (), 1, Scripted([0.9, LAST, 0.6])) == (2, 1)
+    assert speculative_decode(p, q, (), gamma=1, max_new_tokens=2, rng=Scripted([0.9, LAST, 0.6])).rounds == (
+        Round((2,), 1, (2, 1)),
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_laws_in_short_floats(dtype):
+    laws = [0.5, 0.3, 0.2], [0.5005, 0.3, 0.2], [0.1, 0.1, 0.8]
+    rows = [np.divide(law, np.sum(law)).astype(dtype) for law in laws]
+    for p, q in product(rows, rows):
+        due = p.astype(float) / p.astype(float).sum()
+        law = exact_law(speculative_round, always(*p), always(*q), (), 1)
+        # `always` hands out a tuple of short floats; as an array they keep their type.
+        assert law == exact_law(speculative_round, lambda _, p=p: p, lambda _, q=q: q, (), 1)
+        assert law.map(lambda block: block[0]).total_variation(due) < 1e-12
+
+
+# ---- which contexts the models see
+
+
+def test_each_model_is_asked_where_it_has_to_answer():
+    asked = {"target": [], "draft": []}
+
+    def model(name, law):
+        return lambda context: asked[name].append(context) or law
+
+    target, draft = model("target", (0.0, 1.0)), model("draft", (0.5, 0.5))
+    drafted = Scripted([0.9, 0.1, 0.9, *[0.0] * 3])
+    assert speculative_round(target, draft, [7, 8], 3, drafted) == (1, 1)  # drafts 1, 0, 1: the second is rejected
+    assert asked["draft"] == [(7, 8), (7, 8, 1), (7, 8, 1, 0)]
+    assert asked["target"] == [(7, 8), (7, 8, 1), (7, 8, 1, 0), (7, 8, 1, 0, 1)]
+
+
+# ---- where a text ends
+
+
+@pytest.mark.parametrize("n", range(8))
+@pytest.mark.parametrize("gamma", [0, 1, 3, 9])
+def test_as_many_tokens_as_asked_for(gamma, n):
+    for seed in range(20):
+        assert len(decode(TARGET, DRAFT, (0,), gamma, n, seeded(seed)).tokens) == n
+
+
+@pytest.mark.parametrize("gamma", [1, 2])
+def test_eos_inside_a_block_ends_the_text(gamma):
+    law = written(TARGET, DRAFT, (0,), gamma, 3, eos=2)
+    assert law == texts_of(TARGET, (0,), 3, eos=2)
+    assert law[(2,)] == F(1, 4) and all(2 not in text[:-1] for text in law)
+    assert law != texts_of(TARGET, (0,), 3)
+
+
+@pytest.mark.parametrize("eos", [1, np.int64(1)])
+def test_eos_as_a_draft_as_a_replacement_and_as_the_bonus(eos):
+    def rounds(p, q, uniforms):
+        return decode(always(*p), always(*q), (0,), 2, 9, Scripted(uniforms), eos).rounds
+
+    assert rounds((0.5, 0.5), (0.5, 0.5), [0.5, 0.0, 0.0, 0.0, 0.0]) == (Round((1, 0), 2, (1,)),)
+    assert rounds((0.0, 1.0), (1.0, 0.0), [0.0] * 4) == (Round((0, 0), 0, (1,)),)
+    assert rounds((0.5, 0.5), (0.5, 0.5), [0.0, 0.0, 0.0, 0.0, 0.5]) == (Round((0, 0), 2, (0, 0, 1)),)
+
+
+def test_eos_in_the_prompt_ends_nothing():
+    assert len(decode(always(1.0, 0.0), always(1.0, 0.0), (1,), 2, 4, seeded(), eos=1).tokens) == 4
+
+
+# ---- what comes back
+
+
+@pytest.mark.parametrize("eos", [None, 2])
+def test_records_and_tokens_agree(eos):
+    seen = Counter()
+    for seed in range(200):
+        tokens, rounds = done = decode(TARGET, DRAFT, (0,), 3, 7, seeded(seed), eos)
+        assert isinstance(done, Decoded) and all(isinstance(one, Round) for one in rounds)
+        assert {type(x) for one in rounds for x in (*one.tokens, *one.drafted, one.accepted)} == {int}
+        assert tokens == sum((one.tokens for one in rounds), ())
+        for drafted, accepted, kept in rounds:
+            assert len(drafted) == 3 and 0 <= accepted <= 3
+            assert all(a == b for a, b in zip(kept, drafted[:accepted], strict=False))
+            if accepted < 3 and len(kept) > accepted:
+                assert kept[accepted] != drafted[accepted], "what is rejected has no residual, and does not come back"
+        assert all(len(one.tokens) == one.accepted + 1 for one in rounds[:-1])
+        seen[len(rounds)] += 1
+    assert len(seen) > 1
+
+
+def test_rounds_are_what_a_round_returns():
+    rng, tokens = seeded(3), (0,)
+    for one in decode(TARGET, DRAFT, (0,), 2, 30, seeded(3)).rounds[:-1]:
+        block = speculative_round(TARGET, DRAFT, tokens, 2, rng)
+        assert block == one.tokens
+        tokens += block
+
+
+def test_the_same_seed_writes_the_same_text():
+    first, again, other = (decode(TARGET, DRAFT, (0,), 4, 50, seeded(seed)) for seed in (5, 5, 6))
+    assert first == again and first.tokens != other.tokens
+
+
+def test_no_drafts_is_plain_sampling():
+    rng, text = seeded(1), (0,)
+    for _ in range(20):
+        text += (categorical(TARGET(text), rng),)
+    done = decode(TARGET, "never asked", (0,), 0, 20, seeded(1))
+    assert done.tokens == text[1:] and all(one.drafted == () and one.accepted == 0 for one in done.rounds)
+
+
+# ---- many tokens, many drafts
+
+
+def fits(counts, due):
+    """p-value of counts against a law."""
+    return chisquare(counts, np.array(due, dtype=float) * sum(counts)).pvalue
+
+
+def test_a_vocabulary_of_thousands():
+    rng, size, rounds = seeded(11), 5000, 3000
+    p, q = rng.dirichlet(np.full(size, 0.3)), rng.dirichlet(np.full(size, 0.3))
+    firsts = [speculative_round(lambda _: p, lambda _: q, (), 1, rng)[0] for _ in range(rounds)]
+    group = np.searchsorted(np.quantile(p / (p + q), [0.2, 0.4, 0.6, 0.8]), p / (p + q))  # from q's tokens to p's
+    counts = np.bincount(group[firsts], minlength=5)
+    assert fits(counts, np.bincount(group, weights=p)) > RARE
+    assert fits(counts, np.bincount(group, weights=0.9 * p + 0.1 * q)) < RARE, "a tenth of it from q would be seen"
+
+
+def test_eight_drafts():
+    target, draft = (Chain(np.array(rows, dtype=float)) for rows in (TABLE, GUESS))
+    rng, n = seeded(8), 2000
+    texts = [decode(target, draft, (0,), 8, 10, rng).tokens for _ in range(n)]
+    # Tokens 9 and 10: the last that can be of the first block, and one that cannot.
+    ninth = np.linalg.matrix_power(target.table, 9)[0]
+    due = (ninth[:, None] * target.table).ravel()
+    counts = np.bincount([3 * text[8] + text[9] for text in texts], minlength=9)
+    assert fits(counts, due) > RARE
+    assert fits(counts, (ninth[:, None] * (target.table + draft.table) / 2).ravel()) < RARE
+    # A block of k + 1 tokens or more: k drafts are accepted, with Σ min(p, q) = 3/5 each if the laws forget.
+    p, q = always(0.4, 0.3, 0.2, 0.1), always(0.1, 0.2, 0.3, 0.4)
+    lengths = np.bincount([len(speculative_round(p, q, (), 8, rng)) for _ in range(n)], minlength=10)[1:]
+    at_least = [*(0.6**k for k in range(9)), 0]
+    assert fits(lengths, [a - b for a, b in pairwise(at_least)]) > RARE
+    assert fits(lengths, np.diff([0, *accumulate([1 / 9] * 9)])) < RARE
+
+
+# ---- what is refused, and what is left alone
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "message"),
+    [
+        ({"gamma": -1}, ValueError, "gamma is -1: give a whole number, at least 0"),
+        ({"gamma": 1.5}, ValueError, "gamma is 1.5: give a whole number, at least 0"),
+        ({"gamma": None}, ValueError, "gamma is None: give a whole number, at least 0"),
+        ({"max_new_tokens": -2}, ValueError, "max_new_tokens is -2: give a whole number, at least 0"),
+        ({"prompt": "to be"}, TypeError, r"prompt is 'to be': give token numbers, such as \(0, 2, 1\)"),
+        ({"prompt": 3}, TypeError, "prompt is 3: give token numbers"),
+        ({"prompt": [0.5]}, TypeError, r"prompt is \[0.5\]: give token numbers"),
+        ({"eos": "</s>"}, TypeError, r"eos is \['</s>'\]: give token numbers"),
+        ({"rng": 7}, TypeError, "rng is 7, not a generator"),
+        ({"target": [0.5, 0.5]}, TypeError, r"target is \[0.5, 0.5\]: give a model, a callable that"),
+        ({"draft": None}, TypeError, "draft is None: give a model"),
+        ({"target": always(0.5, 0.4)}, InvalidDistribution, "target sums to 0.9"),
+        ({"draft": always(0.5, -0.5, 1.0)}, InvalidDistribution, r"draft\[1\] is -0.5"),
+        ({"draft": always(0.5, 0.5)}, InvalidDistribution,
+         r"draft returns a law of shape \(2,\): give it the target's vocabulary, 3 tokens"),
+        ({"draft": always(*[0.25] * 4)}, InvalidDistribution, r"draft returns a law of shape \(4,\)"),
+        ({"target": always([0.5, 0.5])}, InvalidDistribution,
+         r"target returns a law of shape \(1, 2\): return one law, a vector"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_named(change, kind, message):
+    given = {
+        "target": TARGET, "draft": DRAFT, "prompt": (0,), "gamma": 2, "max_new_tokens": 5, "rng": seeded(), **change
+    }  # fmt: skip
+    with pytest.raises(kind, match=f"^{message}"):
+        speculative_decode(**given)
+    if change.keys() <= {"target", "draft", "prompt", "gamma", "rng"}:
+        with pytest.raises(kind, match="^" + message.replace("prompt", "context")):
+            speculative_round(given["target"], given["draft"], given["prompt"], given["gamma"], given["rng"])
+
+
+def test_bad_arguments_are_refused_before_anything_is_drawn():
+    ledger = Ledger(seeded())
+    for wrong in ({"gamma": -1}, {"max_new_tokens": 0.5}, {"eos": "."}, {"prompt": "a"}, {"target": [1]}):
+        with pytest.raises((TypeError, ValueError)):
+            speculative_decode(**{"target": TARGET, "draft": DRAFT, "prompt": (0,), "gamma": 1, "max_new_tokens": 1,
+                                  "rng": ledger, **wrong})  # fmt: skip
+    assert not ledger.taken()
+
+
+def test_inputs_and_global_state_are_left_alone():
+    rows = [np.array(law) for law in ([0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4])]
+    p, q = (lambda _, row=row: row for row in rows)  # hand out their own arrays
+    prompt, array = [0, 1], np.array([0, 1])
+    before = np.random.get_state()[1].tolist(), np.random.get_state()[2], random.getstate()  # noqa: NPY002
+    assert decode(p, q, prompt, 3, 50, seeded(2)) == decode(p, q, array, 3, 50, seeded(2))
+    speculative_round(p, q, prompt, 3, seeded(2))
+    after = np.random.get_state()[1].tolist(), np.random.get_state()[2], random.getstate()  # noqa: NPY002
+    assert before == after and prompt == array.tolist() == [0, 1]
+    assert [row.tolist() for row in rows] == [[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]]
