@@ -332,7 +332,7 @@ def intervals(
     tokens = names(len(law)) if tokens is None else list(tokens)
     at = np.arange(len(law))
     with matplotlib.rc_context(_STYLE):
-        canvas, ax = _axes(6.8, 0.25 * len(law) + 1.6)
+        canvas, ax = _axes(6.8, 0.19 * len(law) + 1.7)
         ax.axvline(0, color=LOOK["observed"]["facecolor"], linewidth=2, linestyle="--", label="p")
         ax.hlines(at, *(together.T - law), color="black", linewidth=1, label="interval, all together")
         ax.hlines(at, *(one.T - law), color=LOOK["accepted"]["facecolor"], linewidth=5, label="each by itself")
@@ -342,11 +342,12 @@ def intervals(
         ax.set_xlabel("estimate less p")
         canvas.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=9)
     inside = [(ends[:, 0] <= law) & (law <= ends[:, 1]) for ends in (one, together)]
+    told = at if len(law) <= 12 else np.flatnonzero(~inside[0] | ~inside[1])  # of many, those that stand out
     lines = [
-        f"{token}: p {law[i]:.4g}, estimate {middle[i]:.4g}, by itself {one[i, 0]:.4g} to {one[i, 1]:.4g}"
+        f"{tokens[i]}: p {law[i]:.4g}, estimate {middle[i]:.4g}, by itself {one[i, 0]:.4g} to {one[i, 1]:.4g}"
         f"{'' if inside[0][i] else ' (misses p)'}, all together {together[i, 0]:.4g} to {together[i, 1]:.4g}"
         f"{'' if inside[1][i] else ' (misses p)'}"
-        for i, token in enumerate(tokens)
+        for i in told
     ]
     lines.append(
         f"p is missed by {int((~inside[0]).sum())} of {len(law)} intervals by themselves, "

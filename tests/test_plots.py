@@ -208,6 +208,16 @@ def test_the_words_of_intervals():
     assert lines[4] == "p is missed by 2 of 4 intervals by themselves, by 1 of those for all together"
 
 
+def test_of_many_intervals_those_that_miss_are_told():
+    law, ends = np.full(20, 0.05), np.tile([0.04, 0.06], (20, 1))
+    ends[7] = 0.051, 0.07
+    lines = plots.intervals(law, law, ends, np.tile([0.03, 0.07], (20, 1))).numbers.splitlines()
+    assert lines == [
+        "H: p 0.05, estimate 0.05, by itself 0.051 to 0.07 (misses p), all together 0.03 to 0.07",
+        "p is missed by 1 of 20 intervals by themselves, by 0 of those for all together",
+    ]
+
+
 def test_what_cannot_be_told_apart_is_refused():
     five = {str(i): P for i in range(5)}
     for draw, more in (
