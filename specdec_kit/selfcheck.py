@@ -13,6 +13,7 @@ import numpy as np
 from specdec_kit.distributions import overlap
 from specdec_kit.evidence import discrepancy, readable
 from specdec_kit.law import Law, TooManyBranches, exact_law
+from specdec_kit.sampling import inverse_cdf
 from specdec_kit.streams import Scripted
 
 Case = tuple[Any, ...]
@@ -338,3 +339,100 @@ def check_hidden_reuse(hidden_reuse: Callable[[], Any], sampler: Callable[[Any, 
             "The pairs are the wrong way round: first the one that hides the fault.": lambda: [True, False],
         },
     )
+
+
+# lesson 03
+
+
+def check_unseen(unseen: Callable[..., float]) -> Verdict:
+    """Lesson 03: the largest p under which no hit in N draws has a chance of 1 − level."""
+    return check(
+        unseen,
+        [(10,), (100, 0.9), (10_000, 0.99)],
+        lambda draws, level=0.95: 1 - (1 - level) ** (1 / draws),
+        {
+            "Never seen is not impossible: which p > 0 still gives (1 − p)^N = 1 − level?": lambda draws, level=0.95: 0,
+            "The chance of no hit is to be 1 − level, and yours gives it the chance level.": (
+                lambda draws, level=0.95: 1 - level ** (1 / draws)
+            ),
+            "That is the upper end of a two-sided interval; here the whole 1 − level lies on one side.": (
+                lambda draws, level=0.95: 1 - ((1 - level) / 2) ** (1 / draws)
+            ),
+            "−log(1 − level)/N is near for large N only: solve (1 − p)^N = 1 − level exactly.": (
+                lambda draws, level=0.95: -np.log(1 - level) / draws
+            ),
+            "3/N is near, for large N and level 0.95 only: solve (1 − p)^N = 1 − level exactly.": (
+                lambda draws, level=0.95: 3 / draws
+            ),
+        },
+    )
+
+
+def check_my_test(my_test: Callable[[Any, Any], bool]) -> Verdict:
+    """Lesson 03: a test of counts at α = 10⁻⁶, tried on counts that must pass and on counts that must fail."""
+    rng, p, zero, rare = np.random.default_rng(3), (0.4, 0.3, 0.2, 0.1), (0.5, 0.3, 0.2, 0.0), (0.9999, 0.0001)
+
+    def drawn(law: Any) -> list[Any]:
+        return [np.bincount(row, minlength=len(law)) for row in inverse_cdf(law, rng.random((100, 10_000)))]
+
+    right = drawn(p)
+    # Whether the counts must pass, the law, the counts, and the advice where they do not.
+    tried: list[tuple[bool, Any, list[Any], str]] = [
+        (True, p, right, "at α = 10⁻⁶ next to none may fail; is the level 10⁻⁶, and not 0.01?"),
+        (False, p, drawn((0.45, 0.3, 0.175, 0.075)), "a bias of 0.05 that keeps the order; is it held against N?"),
+        (False, (0.4, 0.3, 0.29, 0.01), [np.array([4040, 3030, 2930, 0])],
+         "the last token never came, where 100 are due: ask about every token, also those that were not seen"),
+        (False, zero, [np.array([5000, 2990, 2000, 10])], "a token with p = 0 came ten times"),
+        (True, zero, drawn(zero), "a token with p = 0 never came, as it should; does 0/0 get in the way?"),
+        (True, rare, [np.array([9994, 6])], "six draws where one is expected come once in 1,700 runs, "
+         "though χ² says once in two million: with few expected, use exact binomials"),
+        (False, rare, [np.array([9988, 12])], "twelve draws where one is expected come once in a billion runs: "
+         "rare tokens are not to be left out"),
+    ]  # fmt: skip
+
+    def passes(counts: Any, law: Any) -> bool:
+        answer = my_test(counts.copy(), np.array(law))
+        if not isinstance(answer, bool | np.bool):
+            raise Fault(f"it returns {answer!r}: return True where the counts can come from the law, else False")
+        return bool(answer)
+
+    def judged() -> bool:
+        if not any(passes(row, p) for row in right):
+            raise Fault("it fails all of 100 counts that were drawn from the law: is the comparison turned round?")
+        for due, law, rows, advice in tried:
+            off = [row for row in rows if passes(row, law) != due]
+            if off:
+                wrongly = f"{'fails' if due else 'passes'} {len(off)} of {len(rows)}" if len(rows) > 1 else (
+                    "fails them" if due else "passes them")  # fmt: skip
+                raise Fault(f"on counts such as {readable(off[0])} of the law {readable(law)} it {wrongly}: {advice}")
+        return True
+
+    judged.__name__ = _name(my_test)
+    return check(judged, [()], lambda: True)
+
+
+def check_fooling(fooling: Callable[[], Any]) -> Verdict:
+    """Lesson 03: a law at least 0.05 from p in TV, in the same order, within 0.09 of p and near in divergence."""
+    p = np.array([0.4, 0.3, 0.2, 0.1])
+
+    def fools(w: Any) -> bool:
+        distance = 1 - overlap(p, w)  # which says what is no law
+        w = np.asarray(w, dtype=np.float64)
+        if distance < 0.05 - 1e-9:
+            raise Fault(f"its TV from p is {readable(distance)}: go to 0.05 at least")
+        if not (w[:-1] > w[1:]).all():
+            raise Fault(f"{readable(w)} has another order than p, which rank_order sees: keep A > B > C > D")
+        if np.abs(w - p).max() > 0.09 + 1e-9:
+            raise Fault(
+                f"a token is off by {readable(np.abs(w - p).max())}, over 0.09: spread the bias over more tokens"
+            )
+        with np.errstate(divide="ignore"):
+            divergence = float((p * np.log(p / w)).sum())
+        if divergence > 0.0055:
+            raise Fault(
+                f"Σ p log(p/w) is {divergence:.4f}, over 0.0055: split the tokens into two sets of about equal "
+                "probability and move 0.05 from one to the other, within each in proportion to p"
+            )
+        return True
+
+    return check(_answers(fooling, fools), [()], lambda: True)
