@@ -1,0 +1,297 @@
+"""What an audit is made of: laws judged exactly or by counting, and a report of every check.
+
+A law that can be walked is compared fraction by fraction. One that cannot is counted: each outcome, and one event, is
+tested by its exact binomial law, so that the stated false-alarm rate holds however small it is. Each count comes with
+the smallest bias that it would have found, and with a negative control: the same test on draws that are off on purpose.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy import special, stats
+
+from specdec_kit.evidence import readable
+from specdec_kit.law import NotWalkable, TooManyBranches, as_fraction, exact_law
+from specdec_kit.sampling import inverse_cdf
+from specdec_kit.watch import Trouble, Watch
+
+ROUNDING = 1e-6
+"""Total variation that passes as rounding: of a sampler that computes in float32, say."""
+BRANCHES = 2_000
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at, and what came of it."""
+
+    name: str
+    case: str
+    passed: bool | None
+    """None where it could not be looked at; `advice` then says why."""
+    expected: str = ""
+    observed: str = ""
+    tv: float | None = None
+    """Total variation between what was due and what was seen (of counts: of their frequencies)."""
+    pvalue: float | str | None = None
+    """"exact", or of counts the p-value with the correction for all that was tested in this check."""
+    detectable: float = 0.0
+    """Smallest bias that this check finds 99 times in 100; 0 where it is exact."""
+    advice: str = ""
+    note: bool = False
+    """A finding worth knowing that does not make the sampler wrong."""
+    control: float | None = None
+    """p-value of the negative control: a bias a fifth above `detectable`, put in on purpose."""
+
+    def of(self, part: str) -> "Check":
+        """The same check, named as one of `part`."""
+        return replace(self, name=f"{part}, {self.name}")
+
+    def __str__(self) -> str:
+        compared = f": due {self.expected}, seen {self.observed}" if self.expected else ""
+        how = [f"TV {self.tv:.2g}"] if self.tv is not None else []
+        if isinstance(self.pvalue, str):
+            how.append(self.pvalue)
+        elif self.pvalue is not None:
+            how.append(f"p-value {self.pvalue:.1g}")
+        on = f", {self.case}" if self.case else ""
+        return f"{self.name}{on}{compared}{'; ' if how else ''}{', '.join(how)}"
+
+
+@dataclass
+class Report:
+    """Result of an audit: every check that was made, and those that found something."""
+
+    name: str
+    alpha: float
+    checks: list[Check] = field(default_factory=list)
+    cannot_walk: str = ""
+    """Why the sampler could not be walked; empty where it could."""
+
+    @property
+    def findings(self) -> list[Check]:
+        """Checks that found something, faults first."""
+        return sorted((check for check in self.checks if check.passed is False), key=lambda check: check.note)
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing is wrong; a note alone does not count."""
+        return all(check.note for check in self.findings)
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    @property
+    def counted(self) -> list[Check]:
+        """Checks that rest on counting."""
+        return [check for check in self.checks if isinstance(check.pvalue, float)]
+
+    def __repr__(self) -> str:
+        found, made = self.findings, [check for check in self.checks if check.passed is not None]
+        exact = sum(check.pvalue == "exact" for check in made)
+        laws = [check for check in made if check.pvalue is not None]
+        lawful = laws and all(check.passed for check in laws)
+        words = "passed" if self.passed else "right in law, and wrong beside it" if lawful else "wrong"
+        lines = [f"audit of {self.name}: {words} ({len(made)} checks, {exact} laws exactly)"]
+        for advice in dict.fromkeys(check.advice for check in found):
+            those = [check for check in found if check.advice == advice]
+            lines.append(f"  {'note' if those[0].note else 'fault'}: {advice}")
+            lines += [f"      {check}" for check in those[:3]]
+            if len(those) > 3:
+                lines.append(f"      and {len(those) - 3} more such checks")
+        if self.cannot_walk:
+            lines.append(f"  not walked: {self.cannot_walk}")
+        if self.counted:
+            seen = dict.fromkeys(f"{end(check.detectable for check in self.counted):.2g}" for end in (min, max))
+            lines += [
+                f"  counted: {len(self.counted)} of the laws, with false alarms at most {self.alpha:g} in all;",
+                f"      biases from {' … '.join(seen)} on are found 99 times in 100; every negative control was found",
+            ]
+        lines += [
+            f"  not looked at: {check.name}{', ' if check.case else ''}{check.case}: {check.advice}"
+            for check in self.checks
+            if check.passed is None
+        ]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A law, and how it compares with the one that was due."""
+
+    law: Mapping[Any, Any]
+    wrong: bool
+    tv: float
+    pvalue: float | str
+    detectable: float
+    radius: float
+    control: float | None = None
+
+
+def judge(
+    sampler: Callable[[Any], Any],
+    due: Mapping[Any, Any],
+    event: Iterable[Any],
+    *,
+    share: float,
+    draws: int,
+    rng: Any,
+    branches: int = 0,
+    many: Callable[[int, Any], Iterable[Any]] | None = None,
+) -> Judged:
+    """Compare the law of ``sampler(rng)`` with `due`: exactly if it can be walked, else by counting `draws` of it.
+
+    Parameters
+    ----------
+    sampler : callable
+        Returns one outcome.
+    due : mapping
+        Probability of each outcome that may occur.
+    event : iterable
+        Outcomes whose total is tested as well: those that most faults make too rare, or too frequent.
+    share : float
+        False-alarm rate of this comparison.
+    draws : int
+        How many to count.
+    rng : numpy.random.Generator
+        For the draws and the negative control.
+    branches : int
+        How many branch points to walk; 0 goes straight to counting.
+    many : callable, optional
+        ``many(n, rng)`` returns n outcomes at once.
+
+    Raises
+    ------
+    Trouble
+        Where the sampler does not return.
+    NotWalkable, TooManyBranches
+        Where it cannot be walked, or not to the end; then count it, with ``branches=0``.
+    """
+    if branches:
+        try:
+            law = exact_law(sampler, max_branches=branches)
+        except TooManyBranches as stopped:
+            # What was found is a lower bound; where that alone is above what is due, the law is wrong.
+            excess = sum((max(mass - as_fraction(due.get(x, 0)), Fraction(0)) for x, mass in stopped.law.items()), 0)
+            tv, unknown = float(excess), float(1 - stopped.covered)
+            if tv > ROUNDING or unknown < ROUNDING:
+                return Judged(stopped.law, tv > ROUNDING, tv, "exact", 0.0, unknown)
+            raise
+        else:
+            tv = float(law.total_variation(due))
+            return Judged(law, tv > ROUNDING, tv, "exact", 0.0, 1e-9)
+    counts = Counter(many(draws, rng) if many else (sampler(rng) for _ in range(draws)))
+    return _counted(counts, due, set(event), share, rng)
+
+
+def _counted(counts: Counter[Any], due: Mapping[Any, Any], event: set[Any], share: float, rng: Any) -> Judged:
+    n, outcomes = counts.total(), [*due, *(x for x in counts if x not in due), "what never occurs"]
+    k = np.array([counts[x] for x in outcomes])
+    p = np.array([float(due.get(x, 0)) for x in outcomes])
+    inside = np.array([x in event for x in outcomes])
+    if not 0 < p[inside].sum() < 1 - 1e-12:
+        inside = np.arange(len(p)) == p.argmax()
+    cells, mass = len(p) + 1, min(1.0, float(p[inside].sum()))
+    # The rest must occur k times to be too frequent; here is how likely it has to be for that, 99 times in 100.
+    k_found = float(stats.binom.isf(share / cells / 2, n, 1 - mass)) + 1
+    bias = float(special.betaincinv(k_found, n - k_found + 1, 0.99)) - (1 - mass)
+
+    def pvalue(k: Any) -> float:
+        ks, ps = np.append(k, k[inside].sum()), np.clip(np.append(p, mass), 0, 1)
+        tails = np.minimum(stats.binom.cdf(ks, n, ps), stats.binom.sf(ks - 1, n, ps))
+        return float(min(1.0, cells * 2 * tails.min()))
+
+    shift = np.where(inside, -p / mass, p / (1 - mass) if mass < 1 else np.arange(len(p)) == len(p) - 1)
+    off = np.clip(p + min(1.2 * bias, 0.9 * mass) * shift, 0, None)
+    control = pvalue(np.bincount(inverse_cdf(off, rng.random(n)), minlength=len(p)))
+    tv, floor = float(np.abs(k / n - p).sum() / 2), float(np.sqrt(p * (1 - p) / n).sum() * 0.4)
+    found = pvalue(k)
+    return Judged({x: c / n for x, c in counts.items()}, found <= share, tv, found, bias, 3 * floor, control)
+
+
+def law_check(name: str, case: str, due: Mapping[Any, Any], judged: Judged, share: float, advice: str) -> Check:
+    """The comparison of a law as a check."""
+    expected, observed = _side_by_side(due, judged.law)
+    if judged.control is not None and judged.control > share and not judged.wrong:
+        missed = f"its negative control was missed (p-value {judged.control:.2g}): draw more"
+        return Check(name, case, None, detectable=judged.detectable, advice=missed, control=judged.control)
+    return Check(
+        name, case, not judged.wrong, expected, observed, judged.tv, judged.pvalue, judged.detectable,
+        advice if judged.wrong else "", control=judged.control,
+    )  # fmt: skip
+
+
+def _side_by_side(due: Mapping[Any, Any], seen: Mapping[Any, Any]) -> tuple[str, str]:
+    """Both laws as text: as vectors where they are short, else the outcomes that differ most."""
+    outcomes = list(due) + [x for x in seen if x not in due]
+    if all(isinstance(x, int) for x in outcomes) and max(outcomes) < 8:
+        every = range(max(outcomes) + 1)
+        vectors = [readable([round(float(law.get(x, 0)), 6) for x in every]) for law in (due, seen)]
+        return vectors[0], vectors[1]
+    most = sorted(outcomes, key=lambda x: -abs(float(seen.get(x, 0)) - float(due.get(x, 0))))[:3]
+    return _some(due, most), _some(seen, most)
+
+
+def _some(law: Mapping[Any, Any], outcomes: Iterable[Any]) -> str:
+    return "{" + ", ".join(f"{x}: {readable(round(float(law.get(x, 0)), 6))}" for x in outcomes) + ", …}"
+
+
+def name_of(function: Any) -> str:
+    return getattr(function, "__name__", "your function")
+
+
+class Battery:
+    """What every audit is: a function under watch, a report to fill, and a false-alarm rate to spend on it."""
+
+    TESTS: int
+    """How many laws are judged at most, each with an equal share of alpha."""
+
+    def __init__(self, function: Any, alpha: float, draws: int, seed: int, patience: float):
+        if not callable(function):
+            raise TypeError(f"{function!r} is not callable: pass the function itself")
+        if not 0 < alpha < 1:
+            raise ValueError(f"alpha is {alpha}: give a false-alarm rate between 0 and 1, such as 1e-6")
+        if draws < 400:
+            raise ValueError(f"draws is {draws}: with fewer than 400 next to nothing can be seen")
+        self.function, self.draws, self.share = function, draws, alpha / self.TESTS
+        self.seeds = np.random.SeedSequence(seed)
+        self.report = Report(name_of(function), alpha)
+        with Watch(function, patience) as self.call:
+            try:
+                self.run()
+            except Trouble as trouble:
+                self.fault("it returns", "", trouble)
+
+    def run(self) -> None:
+        raise NotImplementedError
+
+    def rng(self) -> Any:
+        return np.random.default_rng(self.seeds.spawn(1)[0])
+
+    def add(self, name: str, case: str, passed: bool | None, advice: str = "", **more: Any) -> None:
+        self.report.checks.append(Check(name, case, passed, advice="" if passed else advice, **more))
+
+    def fault(self, name: str, case: str, trouble: object) -> None:
+        self.add(name, case, False, sentence(str(trouble)))
+
+    def judge(
+        self, sampler: Any, due: Any, event: Any, part: float = 1.0, branches: int = BRANCHES, many: Any = None
+    ) -> Judged:
+        """Judge a law, exactly until the sampler turns out not to be walkable."""
+        rest = {"share": self.share, "draws": max(400, int(self.draws * part)), "rng": self.rng(), "many": many}
+        if branches and not self.report.cannot_walk:
+            try:
+                return judge(sampler, due, event, branches=branches, **rest)
+            except NotWalkable as why:
+                self.report.cannot_walk = str(why)
+            except TooManyBranches:
+                if len(due) < 100:  # else there may just be many
+                    self.report.cannot_walk = "its branches do not end (a loop may go round any number of times)"
+        return judge(sampler, due, event, **rest)
+
+
+def sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
