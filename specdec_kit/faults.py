@@ -1,75 +1,93 @@
 """A gallery of one-token samplers: wrong ones that were shipped, lossy ones, and ones that only look wrong.
 
-Each is ``sampler(p, q, rng) -> int`` and draws from `rng` alone, so that `specdec_kit.law.exact_law` can walk it (all
-but the one that compares Gumbel noise). The reference names the project and the thread that reported the mechanism; the
-code is our own restatement of it.
+Each is ``sampler(p, q, rng) -> int`` and draws from `rng`, so that `specdec_kit.law.exact_law` can walk it (all but the
+one that compares Gumbel noise and the one that draws elsewhere). The reference names the project and the thread that
+reported the mechanism; the code is our own restatement of it. Whole rounds are in `specdec_kit.round_faults`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from specdec_kit.distributions import as_pair, top_k
 from specdec_kit.law import Law, exact_law
 from specdec_kit.sampling import inverse_cdf
 from specdec_kit.uncertainty import draws_for
 
-Sampler = Callable[[Any, Any, Any], int]
+Sampler = Callable[..., Any]
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One sampler of the gallery."""
+    """One sampler of a gallery."""
 
     name: str
     kind: str
-    """"wrong", "lossy" (by design), "boundary" (right but for u = 0) or "exact" (it only looks wrong)."""
+    """What becomes of the output law; one of `KINDS`."""
     mechanism: str
     """What it does instead, in a sentence."""
     reference: str
     sampler: Sampler
     walkable: bool = True
 
-    def law(self, p: ArrayLike, q: ArrayLike) -> Law:
-        """Exact output law on a pair of laws."""
-        return exact_law(self.sampler, np.asarray(p), np.asarray(q))
+    def law(self, *args: Any) -> Law:
+        """Exact law of what ``sampler(*args, rng)`` returns: for one token, `args` are p and q."""
+        return exact_law(self.sampler, *args)
 
+
+KINDS = {
+    "wrong": "another law than p",
+    "lossy": "another law than p, by design",
+    "boundary": "p, but for u = 0 or for laws that are equal but for rounding",
+    "seed": "right in one draw perhaps, but draws repeat each other, or no seed repeats them",
+    "slow": "p, at a lower acceptance or in shorter blocks",
+    "exact": "p: it only looks wrong",
+}
 
 GALLERY: dict[str, Fault] = {}
 
 
-def _gallery(kind: str, mechanism: str, reference: str, walkable: bool = True) -> Callable[[Sampler], Sampler]:
+def register(
+    gallery: dict[str, Fault], kind: str, mechanism: str, reference: str, walkable: bool = True
+) -> Callable[[Sampler], Sampler]:
+    """Enter the function below into `gallery`, under its own name."""
+
     def add(sampler: Sampler) -> Sampler:
-        GALLERY[sampler.__name__] = Fault(sampler.__name__, kind, mechanism, reference, sampler, walkable)
+        name = getattr(sampler, "__name__", "")
+        gallery[name] = Fault(name, kind, mechanism, reference, sampler, walkable)
         return sampler
 
     return add
 
 
-def draws_to_see(law: Law, p: ArrayLike, *, alpha: float = 1e-6, power: float = 0.99) -> int | None:
+_gallery = partial(register, GALLERY)
+
+
+def draws_to_see(law: Law, p: Any, *, alpha: float = 1e-6, power: float = 0.99) -> int | None:
     """N at which counting one well-chosen event tells `law` from `p`; None where there is nothing to tell.
 
-    The event is the set of tokens that come out too often: its probability is off by the total variation, the most that
+    The event is the set of outcomes that come too often: its probability is off by the total variation, the most that
     any event is off by.
 
     Parameters
     ----------
     law : Law
         What a sampler returns.
-    p : array_like, shape (vocabulary,)
-        What it should return.
+    p : array_like, shape (vocabulary,), or mapping
+        What it should return: a vector over the tokens, or a law of any outcomes.
     alpha, power : float
         False-alarm rate and power of a two-sided test, normal approximation.
     """
-    target = np.asarray(p, dtype=np.float64)
-    excess = law.vector(target.size) - target
-    bias = float(excess.clip(min=0).sum())
+    due = {x: float(mass) for x, mass in (p.items() if isinstance(p, Mapping) else enumerate(p))}
+    excess = {x: float(mass) - due.get(x, 0.0) for x, mass in law.items()}
+    event = [x for x in excess if excess[x] > 0]
+    bias = sum(excess[x] for x in event)
     if bias < 1e-12:
         return None
-    return draws_for(bias, alpha=alpha, power=power, p=float(target[excess > 0].sum()) or bias)
+    return draws_for(bias, alpha=alpha, power=power, p=sum(due.get(x, 0.0) for x in event) or bias)
 
 
 # ---- the parts that they share ----
@@ -112,6 +130,16 @@ def clamped_residual(p: Any, q: Any, rng: Any) -> int:
     return x if rng.random() * q[x] < p[x] else _draw(np.maximum(np.subtract(p, q), 1e-5), rng.random())
 
 
+@_gallery("boundary", "A rejection where p = q but for float16 rounding divides 0 by 0.", "jaymody #5")
+def zero_over_zero(p: Any, q: Any, rng: Any) -> int:
+    x = _draw(q, rng.random())
+    if rng.random() * q[x] < p[x]:
+        return x
+    lacking = _lacking(p, q)
+    with np.errstate(invalid="raise"):  # NaN, on which the draw from the residual fails
+        return _draw(lacking / lacking.sum(), rng.random())
+
+
 # ---- the ratio or the token is wrong ----
 
 
@@ -141,6 +169,12 @@ def argmax_draft(p: Any, q: Any, rng: Any) -> int:
 @_gallery("wrong", "Drafts from the top two of q, and declares q uncut.", "huggingface/transformers #47932, #47961")
 def top_two_draft(p: Any, q: Any, rng: Any) -> int:
     x = _draw(top_k(q, 2), rng.random())
+    return x if rng.random() * q[x] < p[x] else _draw(_lacking(p, q), rng.random())
+
+
+@_gallery("wrong", "Drafts at temperature ½, and declares q at temperature 1.", "vllm #10198")
+def cold_draft(p: Any, q: Any, rng: Any) -> int:
+    x = _draw(np.multiply(q, q), rng.random())
     return x if rng.random() * q[x] < p[x] else _draw(_lacking(p, q), rng.random())
 
 
@@ -188,6 +222,22 @@ def accepts_at_zero(p: Any, q: Any, rng: Any) -> int:
     return x if rng.random() * q[x] <= p[x] else _draw(_lacking(p, q), rng.random())
 
 
+# ---- one stream for all, or none that a seed sets ----
+
+
+@_gallery("seed", "Draws from global random state: the seed of a request is ignored.", "vllm #6038", walkable=False)
+def draws_globally(p: Any, q: Any, rng: Any) -> int:
+    x = _draw(q, np.random.random())  # noqa: NPY002
+    return x if np.random.random() * q[x] < p[x] else _draw(_lacking(p, q), np.random.random())  # noqa: NPY002
+
+
+@_gallery("seed", "Starts the same stream again for every request: all draws are one.", "TensorRT-LLM #19487")
+def replays_one_stream(p: Any, q: Any, rng: Any) -> int:
+    rng = np.random.default_rng(0)
+    x = _draw(q, rng.random())
+    return x if rng.random() * q[x] < p[x] else _draw(_lacking(p, q), rng.random())
+
+
 # ---- lossy by design ----
 
 
@@ -195,6 +245,20 @@ def accepts_at_zero(p: Any, q: Any, rng: Any) -> int:
 def typical_acceptance(p: Any, q: Any, rng: Any) -> int:
     x = _draw(q, rng.random())
     return x if p[x] > 0.083 else _draw(_lacking(p, q), rng.random())
+
+
+@_gallery("lossy", "Relaxed acceptance: keeps a draft within 0.15 of the likeliest; else draws from p.",
+          "TensorRT-LLM #3865")  # fmt: skip
+def relaxed_acceptance(p: Any, q: Any, rng: Any) -> int:
+    x = _draw(q, rng.random())
+    return x if p[x] > max(p) - 0.15 else _draw(p, rng.random())
+
+
+@_gallery("lossy", "Ensemble: 0.7 p + 0.3 q takes the place of p.", "huggingface/transformers #45979")
+def ensemble(p: Any, q: Any, rng: Any) -> int:
+    mixed = q + 0.7 * np.subtract(p, q)
+    x = _draw(q, rng.random())
+    return x if rng.random() * q[x] < mixed[x] else _draw(_lacking(mixed, q), rng.random())
 
 
 @_gallery("lossy", "Lenience: accepts with min(1, 2 p/q).", "Leviathan et al., arXiv:2211.17192: lenience")
