@@ -168,7 +168,7 @@ def beam_draft(target: Any, draft: Any, context: Tokens, gamma: int, rng: Any) -
 @_round("exact", "Drafts by beam search, and declares each token as certain.", "EAGLE #329; ml-recurrent-drafter #6")
 def certain_beam(target: Any, draft: Any, context: Tokens, gamma: int, rng: Any) -> Tokens:
     size = len(draft(context))
-    drafts = [(x, np.eye(size, dtype=int)[x]) for x in _beam(draft, context, gamma)]
+    drafts = [(x, np.eye(size)[x]) for x in _beam(draft, context, gamma)]
     return verify(drafts, score(target, context, drafts), rng)
 
 
