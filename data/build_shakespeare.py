@@ -94,16 +94,20 @@ def pack(alphabet, order, grams, counts):
     }
 
 
-def write(path, arrays):
-    """Write an .npz that depends on `arrays` alone: no time, no system, no compressor; and whole or not at all."""
+def write(path, arrays, compress=False):
+    """Write an .npz that depends on `arrays` alone: no time, no system, no compressor; and whole or not at all.
+
+    With `compress` the bytes depend on the version of zlib too.
+    """
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+    with zipfile.ZipFile(buffer, "w") as archive:
         for name, array in arrays.items():
             entry = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
             entry.create_system, entry.external_attr = 3, 0o644 << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
             content = io.BytesIO()
             np.lib.format.write_array(content, array, version=(1, 0), allow_pickle=False)
-            archive.writestr(entry, content.getvalue())
+            archive.writestr(entry, content.getvalue(), compresslevel=9)
     path = Path(path)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
     try:

@@ -1,7 +1,8 @@
 """What gives p and q: a model is a callable that takes the tokens so far and returns the law of the next one.
 
 Two that need NumPy alone. A `Chain` is small enough to check by hand; `shakespeare` gives character n-gram models that
-write readable text, a quick draft (order 1) and a slow target (order 5) over one alphabet.
+write readable text, a quick draft (order 1) and a slow target (order 5) over one alphabet. And of a real language model
+the laws that it once gave: `smollm2` has those of a target and a draft after each of some texts, over 49,152 tokens.
 
 References
 ----------
@@ -11,7 +12,8 @@ References
        same as an interpolation of orders.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
@@ -28,6 +30,7 @@ Model = Callable[[tuple[int, ...]], Law]
 # An installed wheel carries the data inside the package; in a clone it lies beside the package.
 DATA_FOLDERS = (Path(__file__).parent / "data", Path(__file__).parent.parent / "data")
 SHAKESPEARE = "shakespeare_counts.npz"
+SMOLLM2 = "smollm2_laws.npz"
 
 
 class DataError(RuntimeError):
@@ -49,6 +52,20 @@ def data_file(name: str) -> Path:
         f"data file {name} is missing from {DATA_FOLDERS[-1]}: in a clone restore it with "
         f"`git checkout -- data/{name}`, else reinstall specdec-kit"
     )
+
+
+@contextmanager
+def _reading(name: str) -> Iterator[Any]:
+    """Arrays of a file of data/; what goes wrong while they are read or used is a DataError."""
+    path = data_file(name)
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:  # checks the CRC of each array
+            yield file
+    except Exception as error:
+        raise DataError(
+            f"data file {path} is damaged ({type(error).__name__}): in a clone restore it with "
+            f"`git checkout -- data/{path.name}`, else reinstall specdec-kit"
+        ) from error
 
 
 def _token(token: Any, size: int) -> int:
@@ -244,12 +261,10 @@ def _encode(text: str, ids: dict[str, int]) -> tuple[int, ...]:
 
 @lru_cache(maxsize=1)
 def _shakespeare() -> NGram:
-    path = data_file(SHAKESPEARE)
-    try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:  # checks the CRC of each array
-            alphabet, order = str(file["alphabet"]), int(file["order"])
-            last, children, counts = file["last"], file["children"], file["counts"].astype(np.int64)
-            counts[counts == 0] = file["large"]
+    with _reading(SHAKESPEARE) as file:
+        alphabet, order = str(file["alphabet"]), int(file["order"])
+        last, children, counts = file["last"], file["children"], file["counts"].astype(np.int64)
+        counts[counts == 0] = file["large"]
         grams = np.zeros(1, dtype=np.int64)
         for _ in range(order + 1):  # a node's number is its parent's with one more digit, the last character
             count, children = children[: len(grams)], children[len(grams) :]
@@ -258,11 +273,6 @@ def _shakespeare() -> NGram:
         if len(grams) != len(counts):
             raise ValueError(f"{len(counts)} counts for {len(grams)} grams")
         return NGram(alphabet, order, grams, counts)
-    except Exception as error:
-        raise DataError(
-            f"data file {path} is damaged ({type(error).__name__}): in a clone restore it with "
-            f"`git checkout -- data/{path.name}`, else reinstall specdec-kit"
-        ) from error
 
 
 @lru_cache
@@ -282,6 +292,87 @@ def shakespeare(order: int = 5) -> NGram:
         Where there are no counts of that order.
     """
     return _shakespeare().shorten(order)
+
+
+class Captured:
+    """What a target and a draft said of the next token after each of some texts.
+
+    Parameters
+    ----------
+    contexts : array_like of str, shape (contexts,)
+    codes : ndarray of uint8, shape (contexts, 2, vocabulary)
+        After each context, of the target and of the draft: which entry of the palette is each token's.
+    palette : ndarray of int64, shape (contexts, 2, 256)
+        Weights; a law is its tokens' weights over their sum, which is below 2**53. So each law has the same bits on
+        every machine.
+    tokens : array_like of int, shape (labels,)
+        The tokens that have a word.
+    words : array_like of str, shape (labels,)
+
+    Attributes
+    ----------
+    contexts : tuple of str
+    vocabulary : int
+        How many tokens there are.
+
+    Raises
+    ------
+    ValueError
+        Where the shapes do not fit together.
+    """
+
+    def __init__(self, contexts: Any, codes: Any, palette: Any, tokens: Any, words: Any):
+        self.contexts: tuple[str, ...] = tuple(np.asarray(contexts).tolist())
+        self._codes, self._palette = codes, palette
+        self._words = dict(zip(np.asarray(tokens).tolist(), np.asarray(words).tolist(), strict=True))
+        laws = (len(self.contexts), 2)
+        if codes.shape[:-1] != laws or codes.dtype != np.uint8 or palette.shape != (*laws, 256):
+            raise ValueError(f"{len(self.contexts)} contexts, codes {codes.shape}, palette {palette.shape}")
+        self.vocabulary: int = codes.shape[-1]
+
+    def laws(self, context: int) -> tuple[Law, Law]:
+        """Laws p of the target and q of the draft after ``contexts[context]``, each of shape (vocabulary,), float64.
+
+        Raises
+        ------
+        ValueError
+            Where `context` is not one of 0 … contexts − 1.
+        """
+        if not (isinstance(context, int | np.integer) and 0 <= context < len(self.contexts)):
+            raise ValueError(f"context is {context!r}: there are laws after the contexts 0 … {len(self.contexts) - 1}")
+        p, q = np.take_along_axis(self._palette[context], self._codes[context], axis=-1)
+        return p / p.sum(), q / q.sum()
+
+    def token(self, token: int) -> str:
+        """Text of a token; where the token is but part of a character, the sign U+FFFD.
+
+        Raises
+        ------
+        ValueError
+            Where `token` is no token, or one that is rare after every context and so has no text here.
+        """
+        number = _token(token, self.vocabulary)
+        if number not in self._words:
+            raise ValueError(
+                f"token {number} has no text here: only the likeliest after each context do, so show its id"
+            )
+        return self._words[number]
+
+    def __repr__(self) -> str:
+        return f"Captured({len(self.contexts)} contexts, {self.vocabulary} tokens)"
+
+
+@lru_cache(maxsize=1)
+def smollm2() -> Captured:
+    """Laws of SmolLM2-135M-Instruct and of a draft, the same network without 6 of its 30 layers (see data/README.md).
+
+    Raises
+    ------
+    DataError
+        Where the laws are missing or damaged.
+    """
+    with _reading(SMOLLM2) as file:
+        return Captured(**file)
 
 
 def generate(model: Model, prompt: Sequence[int], n: int, rng: Any) -> tuple[int, ...]:

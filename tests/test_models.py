@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from specdec_kit.distributions import InvalidDistribution
 from specdec_kit.law import exact_law
-from specdec_kit.models import Chain, NGram, continue_text, count_grams, generate, shakespeare
+from specdec_kit.models import Captured, Chain, NGram, continue_text, count_grams, generate, shakespeare, smollm2
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
 TABLE = [[HALF, HALF], [THIRD, 1 - THIRD]]
@@ -253,11 +253,68 @@ def test_shakespeare_is_read_once_and_names_the_orders_it_has():
 
 def test_import_reads_no_data_and_needs_numpy_alone():
     code = (
-        "import sys, specdec_kit.models as m; assert not m._shakespeare.cache_info().currsize; "
+        "import sys, specdec_kit.models as m; "
+        "assert not m._shakespeare.cache_info().currsize and not m.smollm2.cache_info().currsize; "
         "print([x for x in ('scipy', 'torch', 'matplotlib', 'tqdm') if x in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+# ---- laws of a language model
+
+
+def captured():
+    """One context, three tokens; the target's weights are 4, 2, 2, the draft's 1, 0, 3."""
+    palette = np.zeros((1, 2, 256), dtype=np.int64)
+    palette[0, :, :3] = [[4, 2, 9], [0, 1, 3]]
+    codes = np.array([[[0, 1, 1], [1, 0, 2]]], dtype=np.uint8)
+    return Captured(["once"], codes, palette, [0, 2], [" upon", "\n"])
+
+
+def test_a_captured_law_is_its_weights_over_their_sum():
+    laws = captured()
+    assert (laws.contexts, laws.vocabulary, repr(laws)) == (("once",), 3, "Captured(1 contexts, 3 tokens)")
+    p, q = laws.laws(np.int64(0))
+    assert p.tolist() == [0.5, 0.25, 0.25] and q.tolist() == [0.25, 0, 0.75]
+    p[:] = 0
+    assert laws.laws(0)[0].tolist() == [0.5, 0.25, 0.25]
+
+
+def test_captured_laws_name_what_they_do_not_have():
+    laws = captured()
+    assert laws.token(np.int64(2)) == "\n"
+    with pytest.raises(ValueError, match=r"^token 1 has no text here: only the likeliest .* do, so show its id$"):
+        laws.token(1)
+    for token in (3, -1, "a"):
+        with pytest.raises(
+            ValueError, match=rf"{token!r} is no token of this model: its tokens are the integers 0 … 2"
+        ):
+            laws.token(token)
+    for context in (1, -1, "once", 0.0):
+        with pytest.raises(ValueError, match=rf"^context is {context!r}: there are laws after the contexts 0 … 0$"):
+            laws.laws(context)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("contexts", ["a", "b"]), ("codes", np.zeros((1, 2, 3), dtype=np.int64)),
+     ("codes", np.zeros((1, 3), dtype=np.uint8)), ("palette", np.ones((1, 2, 255))), ("words", ["a"])],
+)  # fmt: skip
+def test_captured_laws_that_do_not_fit_together_are_refused(name, value):
+    laws = captured()
+    fine = {"contexts": ["a"], "codes": laws._codes, "palette": laws._palette, "tokens": [0, 2], "words": ["a", "b"]}
+    Captured(**fine)
+    with pytest.raises(ValueError):
+        Captured(**fine | {name: value})
+
+
+def test_smollm2_knows_english_and_is_read_once():
+    laws = smollm2()
+    assert laws is smollm2()
+    for text, word in (("The opposite of hot is", " cold"), ("Shall I compare thee to a summer's", " day")):
+        p, _ = laws.laws(laws.contexts.index(text))
+        assert laws.token(int(p.argmax())) == word
 
 
 # ---- drawing
