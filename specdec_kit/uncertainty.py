@@ -383,9 +383,10 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether neither test rejects, each at half of alpha: so a right law fails at a rate of at most alpha.
+        """Whether neither test rejects, each at half of alpha: so a right law fails at a rate of alpha at most.
 
-        The half that rests on exact binomials holds without approximation; the other as `goodness_of_fit` says.
+        The half of the exact binomials holds without approximation; that of χ² may be half as large again, as
+        `goodness_of_fit` says.
         """
         return min(self.smallest, self.fit.pvalue) > self.alpha / 2
 
