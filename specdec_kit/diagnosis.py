@@ -24,8 +24,10 @@ class Seen(NamedTuple):
     q: Any
     law: Any
     """Its output law, or frequencies."""
-    radius: float
-    """Total variation within which a law counts as the same."""
+    draws: int
+    """How many draws the frequencies come from; 0 where the law is exact."""
+    unknown: float
+    """Mass that the law lacks."""
     wrong: bool
     """Whether that is too far from p."""
 
@@ -53,7 +55,8 @@ def _again(p: Any, q: Any) -> Any:
     return kept / (1 - rejected) if rejected < 1 else kept
 
 
-def _inverted(p: Any, q: Any) -> Any:
+def inverted(p: Any, q: Any) -> Any:
+    """Law of a sampler that accepts with min(1, q/p), and is right otherwise."""
     lacking = _parts(p, q)[2]
     p, q = np.asarray(p, dtype=float), np.asarray(q, dtype=float)
     kept = np.where(p > 0, q * np.minimum(1, q / np.where(p > 0, p, 1)), q)
@@ -72,7 +75,7 @@ MISTAKES: dict[str, Callable[[Any, Any], Any]] = {
         _redrawn(lambda p, q: np.arange(len(p)) == int(np.argmax(_parts(p, q)[2] if _parts(p, q)[1] > 0 else p)))
     ),
     "It tries again until a draft is accepted; that renormalises min(p, q) and never repays the rejected mass.": _again,
-    "The ratio is upside down: accept with min(1, p/q), p the target and q the draft.": _inverted,
+    "The ratio is upside down: accept with min(1, p/q), p the target and q the draft.": inverted,
     "The residual goes through softmax; divide it by its sum.": _redrawn(lambda p, q: np.exp(_parts(p, q)[2])),
     "The residual is |p − q|; where q is above p it is to be 0: (p − q)₊.": (
         _redrawn(lambda p, q: np.abs(np.subtract(p, q)) if _parts(p, q)[1] > 0 else p)
@@ -101,7 +104,9 @@ def _known() -> Iterator[tuple[str, Callable[[Any, Any], Any]]]:
 
 
 def _fits(known: Callable[[Any, Any], Any], seen: Seen) -> bool:
-    return float(np.abs(np.subtract(known(seen.p, seen.q), seen.law)).sum() / 2) <= seen.radius
+    law = np.clip(known(seen.p, seen.q), 0, 1)
+    noise = np.sqrt(law * (1 - law) / seen.draws).sum() if seen.draws else 1e-6
+    return float(np.abs(law - seen.law).sum() / 2) <= 1.5 * noise + seen.unknown
 
 
 def diagnose(cases: Mapping[str, Seen]) -> str:

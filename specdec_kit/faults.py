@@ -102,6 +102,12 @@ def _lacking(p: Any, q: Any) -> Any:
     return np.maximum(np.subtract(p, q), 0)
 
 
+def _residual(p: Any, q: Any) -> Any:
+    """What is lacking; where p = q but for rounding nothing is, and p itself does no harm."""
+    lacking = _lacking(p, q)
+    return lacking if lacking.any() else np.asarray(p)
+
+
 def _bfloat16(values: Any) -> Any:
     """Round to the eight significant bits of bfloat16; the result is float64."""
     bits = np.asarray(values, dtype=np.float32).view(np.uint32)
@@ -147,13 +153,13 @@ def zero_over_zero(p: Any, q: Any, rng: Any) -> int:
           "feifeibear/LLMSpeculativeSampling #36")  # fmt: skip
 def inverted_ratio(p: Any, q: Any, rng: Any) -> int:
     x = _draw(q, rng.random())
-    return x if rng.random() * p[x] < q[x] else _draw(_lacking(p, q), rng.random())
+    return x if rng.random() * p[x] < q[x] else _draw(_residual(p, q), rng.random())
 
 
 @_gallery("wrong", "Tests the likeliest token of p, not the one that was drafted.", "jaymody, history")
 def tests_argmax(p: Any, q: Any, rng: Any) -> int:
     x = _draw(q, rng.random())
-    return x if rng.random() * q[x] < p[int(np.argmax(p))] else _draw(_lacking(p, q), rng.random())
+    return x if rng.random() * q[x] < p[int(np.argmax(p))] else _draw(_residual(p, q), rng.random())
 
 
 # ---- the declared q is not the law that the token was drawn from ----
@@ -163,25 +169,25 @@ def tests_argmax(p: Any, q: Any, rng: Any) -> int:
           "huggingface/transformers #32867, #33534; jaymody #3, #4")  # fmt: skip
 def argmax_draft(p: Any, q: Any, rng: Any) -> int:
     x = int(np.argmax(q))
-    return x if rng.random() * q[x] < p[x] else _draw(_lacking(p, q), rng.random())
+    return x if rng.random() * q[x] < p[x] else _draw(_residual(p, q), rng.random())
 
 
 @_gallery("wrong", "Drafts from the top two of q, and declares q uncut.", "huggingface/transformers #47932, #47961")
 def top_two_draft(p: Any, q: Any, rng: Any) -> int:
     x = _draw(top_k(q, 2), rng.random())
-    return x if rng.random() * q[x] < p[x] else _draw(_lacking(p, q), rng.random())
+    return x if rng.random() * q[x] < p[x] else _draw(_residual(p, q), rng.random())
 
 
 @_gallery("wrong", "Drafts at temperature ½, and declares q at temperature 1.", "vllm #10198")
 def cold_draft(p: Any, q: Any, rng: Any) -> int:
     x = _draw(np.multiply(q, q), rng.random())
-    return x if rng.random() * q[x] < p[x] else _draw(_lacking(p, q), rng.random())
+    return x if rng.random() * q[x] < p[x] else _draw(_residual(p, q), rng.random())
 
 
 @_gallery("wrong", "Drafts from q in bfloat16, and declares it in full precision.", "DeepSpec #31")
 def bfloat16_draft(p: Any, q: Any, rng: Any) -> int:
     x = _draw(_bfloat16(q), rng.random())
-    return x if rng.random() * q[x] < p[x] else _draw(_lacking(p, q), rng.random())
+    return x if rng.random() * q[x] < p[x] else _draw(_residual(p, q), rng.random())
 
 
 # ---- randomness is reused ----
@@ -190,14 +196,14 @@ def bfloat16_draft(p: Any, q: Any, rng: Any) -> int:
 @_gallery("wrong", "The number that rejected the draft is used again for the residual.", "a relative of vllm #47386")
 def reuses_test(p: Any, q: Any, rng: Any) -> int:
     x, u = _draw(q, rng.random()), rng.random()
-    return x if u * q[x] < p[x] else _draw(_lacking(p, q), u)
+    return x if u * q[x] < p[x] else _draw(_residual(p, q), u)
 
 
 @_gallery("wrong", "The draft's number is used again for the test.", "a relative of vllm #47386")
 def reuses_draft(p: Any, q: Any, rng: Any) -> int:
     u = rng.random()
     x = _draw(q, u)
-    return x if u * q[x] < p[x] else _draw(_lacking(p, q), rng.random())
+    return x if u * q[x] < p[x] else _draw(_residual(p, q), rng.random())
 
 
 @_gallery(
@@ -207,19 +213,19 @@ def reuses_gumbel(p: Any, q: Any, rng: Any) -> int:
     noise = -np.log1p(-rng.random(len(q)))
     with np.errstate(divide="ignore"):
         x = int(np.argmin(noise / np.asarray(q)))
-        return x if rng.random() * q[x] < p[x] else int(np.argmin(noise / _lacking(p, q)))
+        return x if rng.random() * q[x] < p[x] else int(np.argmin(noise / _residual(p, q)))
 
 
 @_gallery("wrong", "u is 0, so that every draft with p > 0 is accepted.", "vllm-ascend #13730")
 def u_is_zero(p: Any, q: Any, rng: Any) -> int:
     x = _draw(q, rng.random())
-    return x if p[x] > 0 else _draw(_lacking(p, q), rng.random())
+    return x if p[x] > 0 else _draw(_residual(p, q), rng.random())
 
 
 @_gallery("boundary", "Accepts with u ≤ p/q, so that u = 0 admits a token with p = 0.", "sglang #35771; gpt-fast")
 def accepts_at_zero(p: Any, q: Any, rng: Any) -> int:
     x = _draw(q, rng.random())
-    return x if rng.random() * q[x] <= p[x] else _draw(_lacking(p, q), rng.random())
+    return x if rng.random() * q[x] <= p[x] else _draw(_residual(p, q), rng.random())
 
 
 # ---- one stream for all, or none that a seed sets ----
@@ -228,14 +234,14 @@ def accepts_at_zero(p: Any, q: Any, rng: Any) -> int:
 @_gallery("seed", "Draws from global random state: the seed of a request is ignored.", "vllm #6038", walkable=False)
 def draws_globally(p: Any, q: Any, rng: Any) -> int:
     x = _draw(q, np.random.random())  # noqa: NPY002
-    return x if np.random.random() * q[x] < p[x] else _draw(_lacking(p, q), np.random.random())  # noqa: NPY002
+    return x if np.random.random() * q[x] < p[x] else _draw(_residual(p, q), np.random.random())  # noqa: NPY002
 
 
 @_gallery("seed", "Starts the same stream again for every request: all draws are one.", "TensorRT-LLM #19487")
 def replays_one_stream(p: Any, q: Any, rng: Any) -> int:
     rng = np.random.default_rng(0)
     x = _draw(q, rng.random())
-    return x if rng.random() * q[x] < p[x] else _draw(_lacking(p, q), rng.random())
+    return x if rng.random() * q[x] < p[x] else _draw(_residual(p, q), rng.random())
 
 
 # ---- lossy by design ----
@@ -244,7 +250,7 @@ def replays_one_stream(p: Any, q: Any, rng: Any) -> int:
 @_gallery("lossy", "Typical acceptance: keeps every draft with p above 0.083.", "vllm #5015")
 def typical_acceptance(p: Any, q: Any, rng: Any) -> int:
     x = _draw(q, rng.random())
-    return x if p[x] > 0.083 else _draw(_lacking(p, q), rng.random())
+    return x if p[x] > 0.083 else _draw(_residual(p, q), rng.random())
 
 
 @_gallery("lossy", "Relaxed acceptance: keeps a draft within 0.15 of the likeliest; else draws from p.",
@@ -258,13 +264,13 @@ def relaxed_acceptance(p: Any, q: Any, rng: Any) -> int:
 def ensemble(p: Any, q: Any, rng: Any) -> int:
     mixed = q + 0.7 * np.subtract(p, q)
     x = _draw(q, rng.random())
-    return x if rng.random() * q[x] < mixed[x] else _draw(_lacking(mixed, q), rng.random())
+    return x if rng.random() * q[x] < mixed[x] else _draw(_residual(mixed, q), rng.random())
 
 
 @_gallery("lossy", "Lenience: accepts with min(1, 2 p/q).", "Leviathan et al., arXiv:2211.17192: lenience")
 def lenient(p: Any, q: Any, rng: Any) -> int:
     x = _draw(q, rng.random())
-    return x if rng.random() * q[x] < 2 * p[x] else _draw(_lacking(p, q), rng.random())
+    return x if rng.random() * q[x] < 2 * p[x] else _draw(_residual(p, q), rng.random())
 
 
 # ---- looks wrong, is exact ----

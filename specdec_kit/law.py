@@ -110,8 +110,8 @@ def as_fraction(x: Any) -> Fraction:
     NotWalkable
         Where `x` is no finite real number.
     """
-    if isinstance(x, Rational):
-        return Fraction(x)
+    if isinstance(x, Rational):  # of Python's integers, not of NumPy's, which overflow
+        return Fraction(int(x.numerator), int(x.denominator))
     if hasattr(x, "item") and not isinstance(x, Real):  # an array or tensor that holds one number
         x = x.item()
     if isinstance(x, Real) and math.isfinite(x):

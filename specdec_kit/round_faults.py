@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from specdec_kit.blocks import Decoded, speculative_round
-from specdec_kit.faults import Fault, _draw, _lacking, register
+from specdec_kit.faults import Fault, _draw, _lacking, _residual, register
 
 Tokens = tuple[int, ...]
 Drafts = list[tuple[int, Any]]
@@ -132,7 +132,7 @@ def goes_on_after_rejection(target: Any, draft: Any, context: Tokens, gamma: int
     drafts = propose(draft, context, gamma, rng)
     *rows, last = score(target, context, drafts)
     kept = [
-        x if rng.random() * q[x] < p[x] else _draw(_lacking(p, q), rng.random())
+        x if rng.random() * q[x] < p[x] else _draw(_residual(p, q), rng.random())
         for (x, q), p in zip(drafts, rows, strict=True)
     ]
     return (*kept, _draw(last, rng.random()))
@@ -168,7 +168,7 @@ def beam_draft(target: Any, draft: Any, context: Tokens, gamma: int, rng: Any) -
 @_round("exact", "Drafts by beam search, and declares each token as certain.", "EAGLE #329; ml-recurrent-drafter #6")
 def certain_beam(target: Any, draft: Any, context: Tokens, gamma: int, rng: Any) -> Tokens:
     size = len(draft(context))
-    drafts = [(x, np.eye(size)[x]) for x in _beam(draft, context, gamma)]
+    drafts = [(x, np.where(np.arange(size) == x, 1.0, 0.0)) for x in _beam(draft, context, gamma)]
     return verify(drafts, score(target, context, drafts), rng)
 
 

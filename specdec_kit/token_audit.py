@@ -30,7 +30,7 @@ def _zipf(size: int, power: float, rng: Any) -> Any:
 
 WIDE = 4096
 _dense = np.random.default_rng(0)
-_many = _sparse(WIDE, {15 + 20 * i: mass for i, mass in enumerate(_zipf(200, 0.8, _dense))})
+_many = _sparse(WIDE, {2 * i: mass for i, mass in enumerate(_zipf(200, 0.8, _dense))})
 
 # p, q. Residuals of one token and of several; support missing on either side; equal, disjoint, one-hot, almost one-hot.
 CASES: dict[str, Pair] = {
@@ -47,7 +47,7 @@ CASES: dict[str, Pair] = {
     "few of thousands": (
         _sparse(WIDE, {7: 0.5, 900: 0.25, 2048: 0.25}), _sparse(WIDE, {7: 0.25, 900: 0.25, 4000: 0.5}),
     ),
-    "a residual of 200 tokens": (_many, _sparse(WIDE, {15: 1.0})),
+    "a residual of 200 tokens": (_many, _sparse(WIDE, {14: 1.0})),
     "p = q on 200 tokens": (_many, _many),
     "thousands of tokens": (_zipf(WIDE, 0.8, _dense), _zipf(WIDE, 0.8, _dense)),
 }  # fmt: skip
@@ -58,6 +58,10 @@ COUNTED = ("thousands of tokens",)
 
 class TokenAudit(Battery):
     TESTS = len(CASES) + 2
+
+    def __init__(self, *args: Any, cases: Mapping[str, Pair] = CASES):
+        self.planned = cases
+        super().__init__(*args)
 
     def run(self) -> None:
         self.rows = hasattr(self.function, "rows")
@@ -81,7 +85,7 @@ class TokenAudit(Battery):
         """Run every case a few times; `cases` are then those that gave tokens."""
         kind: Any = int
         troubles: dict[str, str] = {}
-        for case, (p, q) in CASES.items():
+        for case, (p, q) in self.planned.items():
             if len(troubles) == 2 and not self.cases:
                 return  # it will not do better on the others
             try:
@@ -122,7 +126,7 @@ class TokenAudit(Battery):
                 self.fault("the law", _case(case), trouble)
                 continue
             law = np.array([float(judged[case].law.get(x, 0)) for x in range(len(p))])
-            seen[case] = Seen(p, q, law, judged[case].radius, judged[case].wrong)
+            seen[case] = Seen(p, q, law, judged[case].draws, judged[case].unknown, judged[case].wrong)
         self.leaks = any((case.law[case.p == 0] > 0).any() for case in seen.values())
         advice = diagnose(seen) if any(found.wrong for found in judged.values()) else ""
         for case, found in judged.items():
@@ -247,7 +251,7 @@ class TokenAudit(Battery):
             try:
                 token = self.token(p, q, _Ends(other, place, end))
             except Trouble as trouble:
-                return case, sentence(f"at {name} {trouble}"), "no token"
+                return case, sentence(f"At {name} {trouble}"), "no token"
             if p[token] == 0 and not self.leaks:
                 return case, f"At {name} {_FORBIDDEN}", f"token {token}, with p = 0"
         return None
@@ -269,12 +273,12 @@ class TokenAudit(Battery):
         case = f"{p.dtype}, p = {short(p)}, q = {short(q)}"
         for rng in [*(self.rng() for _ in range(20)), *(ends if self.scripted else [])]:
             try:
-                with warnings.catch_warnings():
+                with warnings.catch_warnings(), np.errstate(invalid="warn"):
                     warnings.filterwarnings("error", "invalid value", RuntimeWarning)
                     token = as_token(self.call(p.copy(), q.copy(), rng), len(p))
             except Trouble as trouble:
                 if np.maximum(p - q, 0).any() or "has not returned" in str(trouble):
-                    return case, sentence(f"on laws in {p.dtype} {trouble}")
+                    return case, sentence(f"On laws in {p.dtype} {trouble}")
                 return case, _EQUAL
             if p[token] == 0 and not self.leaks:
                 return case, f"On laws in {p.dtype} it returns a token with p = 0."
