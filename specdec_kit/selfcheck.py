@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from specdec_kit.distributions import overlap
+from specdec_kit.distributions import overlap, top_k
 from specdec_kit.evidence import discrepancy, readable
 from specdec_kit.law import Law, TooManyBranches, exact_law
 from specdec_kit.sampling import inverse_cdf
@@ -388,3 +388,85 @@ def check_fooling(fooling: Callable[[], Any]) -> Verdict:
         return True
 
     return check(_answers(fooling, fools), [()], lambda: True)
+
+
+# lesson 04
+
+
+def check_audited(sampler: Callable[[Any, Any, Any], int]) -> Verdict:
+    """Lesson 04: a one-token sampler that passes the whole audit."""
+    from specdec_kit.audit import audit_sampler  # which takes SciPy with it
+
+    if not callable(sampler):
+        return Verdict(False, f"{sampler!r} is not callable: pass the function itself.")
+    report = audit_sampler(sampler)
+    if report.passed:
+        return Verdict(True, f"{_name(sampler)} passes the audit, {len(report.checks)} checks.")
+    worst = report.findings[0]
+    return Verdict(False, f"{worst.advice}{f' (found by: {worst.name}, {worst.case})' if worst.case else ''}")
+
+
+def check_best_cut(best_cut: Callable[[Any, Any], int]) -> Verdict:
+    """Lesson 04: the k for which a draft cut to its top k, and declared so, is accepted most."""
+
+    def best(overlaps: Any) -> int:
+        return int(np.argmax(np.round(overlaps, 12))) + 1
+
+    def accepted(p: Any, q: Any) -> list[Any]:
+        return [overlap(p, top_k(q, k)) for k in range(1, len(p) + 1)]
+
+    def unscaled(p: Any, q: Any) -> list[Any]:
+        return [np.minimum(p, np.where(top_k(q, k) > 0, q, 0)).sum() for k in range(1, len(p) + 1)]
+
+    return check(
+        best_cut,
+        [
+            ([0.35, 0.4, 0.1, 0.1, 0.05], [0.3, 0.25, 0.2, 0.15, 0.1]),  # each mistake gives another k here
+            ([0.7, 0.2, 0.1], [0.45, 0.3, 0.25]),
+            ([0.9, 0.05, 0.05], [0.5, 0.3, 0.2]),
+            ([0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]),
+            ([0.5, 0.5, 0.0], [0.5, 0.5, 0.0]),
+        ],
+        lambda p, q: best(accepted(p, q)),
+        {
+            "What is cut away must be shared out again: top_k(q, k) is divided by its sum.": (
+                lambda p, q: best(unscaled(p, q))
+            ),
+            "That is one too few: argmax counts from 0, and k from 1.": lambda p, q: best(accepted(p, q)) - 1,
+            "That is the cut with the least overlap; the largest is asked for.": (
+                lambda p, q: best(-np.asarray(accepted(p, q)))
+            ),
+            "Both sides are cut; the target stays as it is.": (
+                lambda p, q: best([overlap(top_k(p, k), top_k(q, k)) for k in range(1, len(p) + 1)])
+            ),
+            "Of equal overlaps the smallest k is asked for.": (
+                lambda p, q: len(p) - int(np.argmax(np.round(accepted(p, q), 12)[::-1]))
+            ),
+        },
+    )
+
+
+def check_argmax_pairs(pairs: Callable[[], Any], sampler: Callable[[Any, Any, Any], int]) -> Verdict:
+    """Lesson 04: two pairs, one that hides that `sampler` tests the likeliest token, and one that shows it."""
+
+    def shown(pairs: Any) -> list[bool]:
+        hiding, showing = pairs
+        for p, q in pairs:
+            if overlap(p, q) > 1 - 1e-9:
+                raise Fault("each pair is to have p ≠ q, so that a right sampler rejects some drafts")
+        return [bool(_walked(sampler, *pair).total_variation(pair[0]) > 1e-9) for pair in (hiding, showing)]
+
+    return check(
+        _answers(pairs, shown),
+        [()],
+        lambda: [False, True],
+        {
+            "The first pair shows the fault as well: where q is above p the test decides; what must p be there?": (
+                lambda: [True, True]
+            ),
+            "The second pair hides the fault as well: let q be above p at a token that is not the likeliest.": (
+                lambda: [False, False]
+            ),
+            "The pairs are the wrong way round: first the one that hides the fault.": lambda: [True, False],
+        },
+    )
