@@ -43,7 +43,7 @@ def batched(sampler: Callable[[Any, Any, Any], Any]) -> Callable[[Any, Any, Any]
         tokens = sampler(p, q, rng)
         if np.shape(tokens) != (len(p),):
             raise ValueError(f"{len(p)} rows gave tokens of shape {np.shape(tokens)}, where one token a row is due")
-        return list(tokens)
+        return tokens.tolist() if isinstance(tokens, np.ndarray) else list(tokens)
 
     return _with_rows(rows, sampler)
 

@@ -1,5 +1,7 @@
 """Audits: is this sampler right, and if not, why? `audit_sampler` for one token, `audit_decoder` for rounds.
 
+A model that keeps a cache has an audit of its own, `audit_cache`.
+
 Any sampler, a reader's or a library's, that takes its laws and its generator as arguments. Where its code can be walked
 the audit is exact; where it cannot, it counts, with a stated false-alarm rate over all counts together. What no count
 reaches at an affordable number of draws (u = 0, rounding, seeds, inputs, lengths) is checked by itself.
@@ -9,8 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 from specdec_kit.battery import Report
+from specdec_kit.cache_audit import audit_cache
 from specdec_kit.round_audit import RoundAudit
 from specdec_kit.token_audit import TokenAudit
+
+__all__ = ["Report", "audit_cache", "audit_decoder", "audit_sampler"]
 
 
 def audit_sampler(
@@ -35,7 +40,7 @@ def audit_sampler(
     seed : int
         Seed of the draws, so that an audit can be repeated.
     patience : float
-        Seconds after which one call counts as never ending.
+        Seconds after which one call counts as never ending, and after which the counting of one law ends early.
 
     Returns
     -------

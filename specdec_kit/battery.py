@@ -5,8 +5,10 @@ tested by its exact binomial law, so that the stated false-alarm rate holds howe
 the smallest bias that it would have found, and with a negative control: the same test on draws that are off on purpose.
 """
 
+import math
+import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -17,11 +19,13 @@ from scipy import special, stats
 from specdec_kit.evidence import readable
 from specdec_kit.law import NotWalkable, TooManyBranches, as_fraction, exact_law
 from specdec_kit.sampling import inverse_cdf
-from specdec_kit.watch import Trouble, Watch
+from specdec_kit.watch import TooLong, Trouble, Watch
 
 ROUNDING = 1e-6
 """Total variation that passes as rounding: of a sampler that computes in float32, say."""
 BRANCHES = 2_000
+LEAST = 400
+"""Draws of any law that is counted."""
 
 
 KINDS = {
@@ -35,6 +39,7 @@ KINDS = {
     "speed": ("tokens kept",),
     "start-up": ("vocabularies",),
     "decoder": ("decoded tokens", "end of sequence"),
+    "cache": ("cache",),
 }
 """Kinds of checks, and how the names of theirs begin."""
 
@@ -170,6 +175,7 @@ def judge(
     rng: Any,
     branches: int = 0,
     many: Callable[[int, Any], Iterable[Any]] | None = None,
+    seconds: float = math.inf,
 ) -> Judged:
     """Compare the law of ``sampler(rng)`` with `due`: exactly if it can be walked, else by counting `draws` of it.
 
@@ -191,6 +197,8 @@ def judge(
         How many branch points to walk; 0 goes straight to counting.
     many : callable, optional
         ``many(n, rng)`` returns n outcomes at once.
+    seconds : float
+        After which counting ends, if `LEAST` draws are made.
 
     Raises
     ------
@@ -212,8 +220,16 @@ def judge(
         else:
             tv = float(law.total_variation(due))
             return Judged(law, tv > ROUNDING, tv, "exact", 0.0)
-    counts = Counter(many(draws, rng) if many else (sampler(rng) for _ in range(draws)))
+    drawn = many(draws, rng) if many else (sampler(rng) for _ in range(draws))
+    counts = Counter(_in_time(drawn, time.monotonic() + seconds))
     return _counted(counts, due, set(event), share, rng)
+
+
+def _in_time(outcomes: Iterable[Any], end: float) -> Iterator[Any]:
+    for i, outcome in enumerate(outcomes):
+        yield outcome
+        if i >= LEAST and time.monotonic() > end:
+            return
 
 
 def _counted(counts: Counter[Any], due: Mapping[Any, Any], event: set[Any], share: float, rng: Any) -> Judged:
@@ -282,8 +298,8 @@ class Battery:
             raise TypeError(f"{function!r} is not callable: pass the function itself")
         if not 0 < alpha < 1:
             raise ValueError(f"alpha is {alpha}: give a false-alarm rate between 0 and 1, such as 1e-6")
-        if draws < 400:
-            raise ValueError(f"draws is {draws}: with fewer than 400 next to nothing can be seen")
+        if draws < LEAST:
+            raise ValueError(f"draws is {draws}: with fewer than {LEAST} next to nothing can be seen")
         self.function, self.draws, self.share = function, draws, alpha / self.TESTS
         self.seeds = np.random.SeedSequence(seed)
         self.report = Report(name_of(function), alpha)
@@ -295,6 +311,15 @@ class Battery:
 
     def run(self) -> None:
         raise NotImplementedError
+
+    def outcome(self, run: Callable[..., Any], *args: Any) -> Any:
+        """What `run` returns, or as text what it did instead: a branch of next to no mass must not stop a walk."""
+        try:
+            return run(*args)
+        except TooLong:
+            raise
+        except Trouble as trouble:
+            return str(trouble)
 
     def rng(self) -> Any:
         return np.random.default_rng(self.seeds.spawn(1)[0])
@@ -309,7 +334,13 @@ class Battery:
         self, sampler: Any, due: Any, event: Any, part: float = 1.0, branches: int = BRANCHES, many: Any = None
     ) -> Judged:
         """Judge a law, exactly until the sampler turns out not to be walkable."""
-        rest = {"share": self.share, "draws": max(400, int(self.draws * part)), "rng": self.rng(), "many": many}
+        rest = {
+            "share": self.share,
+            "draws": max(LEAST, int(self.draws * part)),
+            "rng": self.rng(),
+            "many": many,
+            "seconds": self.call.patience,
+        }
         if branches and not self.report.cannot_walk:
             try:
                 return judge(sampler, due, event, branches=branches, **rest)

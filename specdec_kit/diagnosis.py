@@ -106,7 +106,7 @@ def _known() -> Iterator[tuple[str, Callable[[Any, Any], Any]]]:
 def _fits(known: Callable[[Any, Any], Any], seen: Seen) -> bool:
     law = np.clip(known(seen.p, seen.q), 0, 1)
     noise = np.sqrt(law * (1 - law) / seen.draws).sum() if seen.draws else 1e-6
-    return float(np.abs(law - seen.law).sum() / 2) <= 1.5 * noise + seen.unknown
+    return float(np.abs(law - seen.law).sum() / 2) <= 2.5 * noise + seen.unknown
 
 
 def diagnose(cases: Mapping[str, Seen]) -> str:

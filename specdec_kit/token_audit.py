@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from specdec_kit.battery import BRANCHES, Battery, law_check, sentence
+from specdec_kit.battery import BRANCHES, ROUNDING, Battery, law_check, sentence
 from specdec_kit.diagnosis import Seen, diagnose
 from specdec_kit.evidence import readable
 from specdec_kit.streams import Ledger
@@ -118,12 +118,17 @@ class TokenAudit(Battery):
         for case, (p, q) in self.cases.items():
             try:
                 judged[case] = self.judge(
-                    partial(self.token, p, q), due_of(p), np.flatnonzero(p > q).tolist(),
+                    partial(self.outcome, self.token, p, q), due_of(p), np.flatnonzero(p > q).tolist(),
                     1 if case in MAIN else 0.2, 0 if case in COUNTED else BRANCHES,
                     self.many([p], [q]),
                 )  # fmt: skip
             except Trouble as trouble:
                 self.fault("the law", _case(case), trouble)
+                continue
+            broken = [x for x, mass in judged[case].law.items() if isinstance(x, str) and mass > ROUNDING]
+            if broken:
+                self.fault("the law", _case(case), broken[0])
+                del judged[case]
                 continue
             law = np.array([float(judged[case].law.get(x, 0)) for x in range(len(p))])
             seen[case] = Seen(p, q, law, judged[case].draws, judged[case].unknown, judged[case].wrong)

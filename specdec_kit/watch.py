@@ -25,6 +25,10 @@ class Trouble(Exception):
     """What a call did instead of its work: a sentence without its subject, which is the sampler."""
 
 
+class TooLong(Trouble):
+    """A call that did not return."""
+
+
 class _OutOfTime(BaseException):
     """Raised in a call that takes too long; not an Exception, so that `except Exception` lets it pass."""
 
@@ -63,7 +67,7 @@ class Watch:
             self._since = _MONOTONIC()
             return function(*args)
         except _OutOfTime:
-            raise Trouble(f"it has not returned after {self.patience:g} seconds: every loop needs an end") from None
+            raise TooLong(f"it has not returned after {self.patience:g} seconds: every loop needs an end") from None
         except (Trouble, NotWalkable, NotImplementedError):
             raise
         except (Exception, SystemExit) as problem:
@@ -81,6 +85,8 @@ def as_token(value: Any, size: int) -> int:
         Where it is no integer, or none of 0 … size − 1.
     """
     token = value
+    if type(value) is int and 0 <= value < size:  # by far the most frequent
+        return value
     if getattr(value, "shape", None) == () and hasattr(value, "item"):  # a NumPy number, or an array of no axes
         token = value.item()
     if isinstance(token, int) and not isinstance(token, bool) and 0 <= token < size:

@@ -323,7 +323,10 @@ FAULTS = {
     "at u = 0, by ratio": (wrong(from_residual, lambda u, p, q: u <= p / q), "accept strictly"),
     "at u = 0, by side": (left_side, "whose cumulative probability exceeds u"),
     "choice unnormalised": (wrong(unnormalised_choice), "Probabilities do not sum to 1"),
-    "searchsorted unnormalised": (wrong(unnormalised_searchsorted), "It returns np.int64(2), which is no token: return a number from 0 to 1"),
+    "searchsorted unnormalised": (
+        wrong(unnormalised_searchsorted),
+        "It returns np.int64(2), which is no token: return a number from 0 to 1",
+    ),
     "np.random": (numpys_global_state, "global random state"),
     "random": (pythons_global_state, "global random state"),
     "own seed": (lambda p, q, rng: by_choice(p, q, np.random.default_rng(7)), "It returns the same token every time"),
