@@ -8,18 +8,18 @@ in length; each is continued by the target itself to a fixed number of tokens, w
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from specdec_kit.battery import Battery, Judged, law_check, sentence
+from specdec_kit.battery import LEAST, ROUNDING, Battery, Judged, judge, law_check, sentence
 from specdec_kit.blocks import speculative_round
-from specdec_kit.law import exact_law
+from specdec_kit.law import NotWalkable, TooManyBranches, exact_law
 from specdec_kit.sampling import categorical
 from specdec_kit.token_audit import TokenAudit
-from specdec_kit.watch import Trouble, as_token
+from specdec_kit.watch import Trouble, as_token, untouched
 
 Context = tuple[int, ...]
 Law = dict[Context, Fraction]
@@ -79,7 +79,10 @@ CASES = {
         _fickle([(0.98, 0.01, 0.01), (0.01, 0.98, 0.01)]), _fickle([(0.96, 0.03, 0.01), (0.01, 0.01, 0.98)]), 2, 1, 3
     ),
 }
-BRANCHES = 30_000
+EDGES = ("no overlap, γ = 2", "zeros on either side, γ = 2", "almost sure drafts, γ = 2")
+"""Cases that are hard at the edges of support; the others are right where only those are wrong."""
+TWO = ("two rounds, γ = 1", "two rounds, γ = 2")
+BRANCHES = 15_000
 
 
 def law_of(model: Any, tokens: int, prompt: Context = PROMPT, eos: int | None = None) -> Law:
@@ -102,11 +105,15 @@ class RoundAudit(Battery):
     TESTS = len(CASES) + 2
 
     def __init__(self, round_: Any, decode: Any, alpha: float, draws: int, seed: int, patience: float):
+        if decode is not None and not callable(decode):
+            raise TypeError(f"decode is {decode!r}, which is not callable: pass the function itself")
         self.decode, self.seed, self.patience = decode, seed, patience
         super().__init__(round_, alpha / (2 if decode is None else 3), draws, seed, patience)
         self.report.alpha = alpha
 
     def run(self) -> None:
+        if _unwritten(lambda: self.call(target, draft, PROMPT, 1, self.rng())):
+            raise Trouble(f"{self.report.name} is not written yet")
         if not self.lengths():
             return
         self.first_token()
@@ -121,7 +128,10 @@ class RoundAudit(Battery):
 
     def round(self, target: Any, draft: Any, context: Context, gamma: int, rng: Any, size: int = SIZE) -> Context:
         """One round of the function under audit, looked over."""
-        tokens = self.call(target, draft, context, gamma, rng)
+        try:
+            tokens = self.call(target, draft, context, gamma, rng)
+        except NotImplementedError as problem:
+            raise Trouble(f"it raises NotImplementedError: {problem}") from problem
         if not isinstance(tokens, tuple | list | np.ndarray):
             raise Trouble(f"it returns {tokens!r}: return a tuple of 1 … γ + 1 tokens")
         if not 1 <= len(tokens) <= gamma + 1:
@@ -137,8 +147,6 @@ class RoundAudit(Battery):
                 for _ in range(20):
                     try:
                         self.round(*models, PROMPT, gamma, self.rng())
-                    except NotImplementedError:
-                        raise Trouble(f"{self.report.name} is not written yet") from None
                     except Trouble as trouble:
                         self.fault("1 … γ + 1 tokens", case, trouble)
                         return False
@@ -166,6 +174,8 @@ class RoundAudit(Battery):
         def run(rng: Any) -> Context:
             tokens: Context = ()
             for _ in range(case.rounds):
+                if len(tokens) >= case.tokens:
+                    break
                 tokens += self.round(case.target, case.draft, PROMPT + tokens, case.gamma, rng)
             while len(tokens) < case.tokens:
                 tokens += (categorical(case.target(PROMPT + tokens), rng),)
@@ -173,12 +183,31 @@ class RoundAudit(Battery):
 
         return run
 
+    def weigh(self, run: Any, due: Any, event: Any) -> Judged:
+        """Judge a law, exactly if it can be walked. Where it has too many branches, the next one may have fewer."""
+        rest = {
+            "share": self.share, "draws": max(LEAST, self.draws // 2), "rng": self.rng(), "seconds": self.patience
+        }  # fmt: skip
+        run, found = partial(self.outcome, run), None
+        if not self.report.cannot_walk:
+            try:
+                found = judge(run, due, event, branches=BRANCHES, **rest)
+            except NotWalkable as why:
+                self.report.cannot_walk = str(why)
+            except TooManyBranches:
+                pass
+        found = found or judge(run, due, event, **rest)
+        broken = [x for x, mass in found.law.items() if isinstance(x, str) and mass > ROUNDING]
+        if broken:
+            raise Trouble(broken[0])
+        return found
+
     def laws(self) -> None:
         judged: dict[str, Judged] = {}
         for name, case in CASES.items():
             try:
                 due = law_of(case.target, case.tokens)
-                judged[name] = self.judge(self.continued(case), due, _likely(case), 0.5, BRANCHES)
+                judged[name] = self.weigh(self.continued(case), due, _likely(case))
             except Trouble as trouble:
                 self.fault("joint law", name, trouble)
         first = [check.advice for check in self.report.findings if check.kind == "law"]
@@ -197,56 +226,80 @@ class RoundAudit(Battery):
                 "It keeps tokens after a rejection: the drafts that follow were proposed, and judged, after another "
                 "token. Return the accepted ones and one from the residual."
             )
+        if any(3 in tokens for tokens in self.raw(_WHOLE, _TEXT)):
+            return (
+                "The target is not asked with the whole text: hand it all of context + drafts[:n], no window of it and "
+                "nothing before it, and it answers with row n."
+            )
         row = self.rows_used()
         if row:
             return row
-        if any(judged[name].wrong for name in ("two rounds, γ = 1", "two rounds, γ = 2") if name in judged):
+        wrong = {name for name, found in judged.items() if found.wrong}
+        if wrong <= {*TWO}:
             return (
                 "One round is right and two in a row are not: something is kept between them, such as a cache that "
                 "still holds rejected drafts. Cut it back to the tokens that were kept."
             )
-        return "It is wrong at the edges of support: a draft that p forbids, or a token that q cannot propose."
+        if wrong <= {*EDGES}:
+            return "It is wrong at the edges of support: a draft that p forbids, or a token that q cannot propose."
+        return _SHARED
 
-    def raw(self, case: Case, prompt: Context) -> dict[Any, float]:
-        """Law of one round as it comes, whatever its length; frequencies where it cannot be walked."""
+    def raw(self, case: Case, prompt: Context, runs: int = 400) -> dict[Any, float]:
+        """Law of one round as it comes, whatever its length; frequencies of `runs` where it cannot be walked."""
         run = partial(self.round, case.target, case.draft, prompt, case.gamma, size=len(case.target(prompt)))
         if not self.report.cannot_walk:
-            return {tokens: float(mass) for tokens, mass in exact_law(lambda rng: run(rng=rng)).items()}
+            try:
+                law = exact_law(lambda rng: run(rng=rng), max_branches=BRANCHES)
+                return {tokens: float(mass) for tokens, mass in law.items()}
+            except (NotWalkable, TooManyBranches) as why:
+                self.report.cannot_walk = str(why)
         rng = self.rng()
-        return {x: n / RAW for x, n in Counter(run(rng=rng) for _ in range(RAW)).items()}
+        return {x: n / runs for x, n in Counter(run(rng=rng) for _ in range(runs)).items()}
 
     def rows_used(self) -> str:
-        """Find the target's rows that a round with γ = 2 uses, by a draft that is sure of 0, then of 1.
+        """Find the target's rows that a round with γ = 3 uses, by a draft that is sure of 0, then of 1, then of 2.
 
         With a one-hot q the draft passes with p(x), and p without x is the residual; so the first token tells the row
         that it is tested by and the row that its residual is taken from. Each row of this target is different.
         """
-        law = self.raw(Case(_by_place(_ROWS), _by_place(_SURE), 2, 1, 3), (3,))
-        for n, x in enumerate((0, 1)):
-            seen = _next_token(law, (0, 1)[:n])
-            rest = np.where(np.arange(4) == x, 0, seen) / (1 - seen[x])
-            tested = [k for k, row in enumerate(_ROWS) if self.alike(seen[x], row[x])]
-            drawn = [k for k, row in enumerate(_ROWS) if self.alike(rest, _without(row, x))]
-            due = n + 1
-            if due not in tested and due in drawn and not tested:
+        law = self.raw(Case(_by_place(_ROWS), _by_place(_SURE), 3, 1, 4), (3,), RAW)
+        least = 1.0  # of what the tests so far pass with: a uniform that they share lies below it
+        for n, x in enumerate((0, 1, 2)):
+            due, seen = n + 1, _next_token(law, (0, 1, 2)[:n])
+            p, kept = _ROWS[due][x], seen[x]
+            if not self.alike(kept, p):
+                row = self.nearest(kept, [row[x] for row in _ROWS])
+                if self.alike(kept, 1):
+                    return (
+                        f"Draft {due} is kept whatever the target says: it is not tested, or with another q than it "
+                        "was drawn from. Keep it with min(1, p(x)/q(x)), p and q both of the text before it."
+                    )
+                if self.alike(kept, min(1, p / least)):
+                    return _SHARED
+                if row is not None:
+                    return (
+                        f"The rows are shifted: draft {due} is judged by the target's row {_PLACES[row - due]}. "
+                        "Row n is the target's law after context + drafts[:n]."
+                    )
                 return (
-                    "Each position alone is right, and together they are not: positions share a random number. Draw a "
-                    "fresh one for every test, and seed nothing inside a round."
+                    f"Draft {due} comes out with probability {kept:.2g}, which no row of the target has, where {p:.2g} "
+                    "is due: keep it with min(1, p(x)/q(x)), and redraw from (p − q)₊ otherwise."
                 )
-            if due not in tested:
-                which = f" {_PLACES[tested[0] - due]}" if tested else ", and none that belongs to this text"
+            rest = np.where(np.arange(4) == x, 0, seen) / (1 - kept)
+            if not self.alike(rest, _without(_ROWS[due], x)):
+                row = self.nearest(rest, [_without(row, x) for row in _ROWS])
+                which = "otherwise" if row is None else f"from the row {_PLACES[row - due]}"
                 return (
-                    f"The rows are shifted: draft {n + 1} is judged by the target's row{which}. Row n is the target's "
-                    "law after context + drafts[:n]."
+                    f"Where draft {due} is rejected, its place is filled {which}: draw from (p − q)₊ divided by its "
+                    "sum, p and q those of the rejected place."
                 )
-            if due not in drawn:
-                which = f" {_PLACES[drawn[0] - due]}" if drawn else ""
-                return (
-                    f"When draft {n + 1} is rejected, the residual is taken from another row{which}: p and q are both "
-                    "to be those of the rejected place."
-                )
-        bonus = _next_token(law, (0, 1))
-        return "" if self.alike(bonus, _ROWS[3]) else _BONUS
+            least = min(least, p)
+        bonus = _next_token(law, (0, 1, 2))
+        return "" if self.alike(bonus, _ROWS[4]) else _BONUS
+
+    def nearest(self, seen: Any, rows: Any) -> int | None:
+        row = min(range(len(rows)), key=lambda k: np.abs(np.subtract(seen, rows[k])).max())
+        return row if self.alike(seen, rows[row]) else None
 
     def alike(self, seen: Any, due: Any) -> bool:
         return bool(np.abs(np.subtract(seen, due)).max() < (0.06 if self.report.cannot_walk else 1e-6))
@@ -265,8 +318,10 @@ class RoundAudit(Battery):
 
         plan = list(product(range(15), (PROMPT, (2, 2), (0, 1, 1, 2))))
         try:
-            first = {key: two(*key) for key in plan}
-            again = {key: two(*key) for key in plan[::-1]}
+            first, again = {key: two(*key) for key in plan}, {}
+            for key in plan[::-1]:
+                again[key] = two(*key)
+                self.round(target, draft, PROMPT, 3, self.rng())  # so that what counts rounds is out of step
         except Trouble as trouble:
             self.fault("same seed, same tokens", "", trouble)
             return
@@ -282,7 +337,7 @@ class RoundAudit(Battery):
         """Whether as many drafts are kept as the rule allows. Fewer is slow, not wrong."""
         for name, models in (("tokens kept", (target, draft)), ("tokens kept, draft = target", (target, target))):
             try:
-                usual, seen = (_kept(round_, models, self.seed) for round_ in (speculative_round, self.round))
+                usual, seen = _usual(models, self.seed), _kept(self.round, models, self.seed)
             except Trouble as trouble:
                 self.fault(name, "", trouble)
                 continue
@@ -316,36 +371,48 @@ class RoundAudit(Battery):
         )
         tokens = getattr(found, "tokens", found)
         if not isinstance(tokens, tuple | list | np.ndarray):
-            raise Trouble(f"the decoder returns {found!r}: return the new tokens, or an object with .tokens")
+            raise Trouble(f"it returns {found!r}: return the new tokens, or an object with .tokens")
         return tuple(as_token(token, SIZE) for token in tokens)
 
     def decoder(self) -> None:
+        if _unwritten(lambda: self.decoded(4, None, self.rng(), gamma=2)):
+            self.fault("decoded tokens", "", "It is not written yet: it raises NotImplementedError")
+            return
+        right = self.report.passed
         for name, eos, gamma in (("decoded tokens", None, 1), ("end of sequence", 2, 2)):
             due = law_of(target, 3, eos=eos)
             try:
                 for limit in range(1, 9):
                     for block in (1, 2, 5):
-                        self.look(self.decoded(limit, eos, self.rng(), gamma=block), limit, block, eos)
+                        self.look(limit, eos, block)
                 decode = partial(self.decoded, 3, eos, gamma=gamma)
-                found = self.judge(decode, due, [x for x in due if x[0] == 0], 0.5, BRANCHES)
+                found = self.weigh(decode, due, [x for x in due if x[0] == 0])
             except Trouble as trouble:
                 self.fault(name, "", trouble)
                 continue
             advice = "The text that the decoder writes does not have the target's law" + (
-                ", though each round does: what it drops, or passes on as context, is wrong."
-                if self.report.passed
-                else "."
+                ", though each round does: what it drops, or passes on as context, is wrong." if right else "."
             )
             self.report.checks.append(law_check(name, f"γ = {gamma}", due, found, self.share, advice))
 
-    def look(self, tokens: Context, limit: int, gamma: int, eos: int | None) -> None:
-        """Raise where a text is too long, too short, or goes on after its end."""
+    def look(self, limit: int, eos: int | None, gamma: int) -> None:
+        """Raise where a text is too long, too short, goes on after its end, or is not that of its seed."""
+        seed = self.rng().integers(2**32)
+        with untouched():
+            tokens, again = (self.decoded(limit, eos, np.random.default_rng(seed), gamma=gamma) for _ in range(2))
+        case = f"max_new_tokens = {limit} and γ = {gamma}"
+        if len(tokens) > limit and tokens[: len(PROMPT)] == PROMPT:
+            raise Trouble(f"it returns the prompt as well, {tokens} with {case}: return what comes after it")
         ended = eos is not None and eos in tokens
         if ended and tokens.index(eos) < len(tokens) - 1:
             raise Trouble(f"it goes on after eos = {eos}, {tokens}: drop what follows it in the block")
-        if len(tokens) > limit or (len(tokens) < limit and not ended):
-            case = f"max_new_tokens = {limit} and γ = {gamma}"
+        if len(tokens) > limit:
             raise Trouble(f"it writes {len(tokens)} tokens with {case}: cut the last block")
+        if len(tokens) < limit and not ended:
+            least = "go on to max_new_tokens" if eos is None else f"keep eos = {eos} as the last, or go on without"
+            raise Trouble(f"it stops after {len(tokens)} tokens with {case}: {least}")
+        if again != tokens:
+            raise Trouble("it writes another text with the same seed: draw from rng alone, and start every text afresh")
 
 
 def _kept(round_: Any, models: Any, seed: int, runs: int = 300) -> Any:
@@ -359,15 +426,31 @@ def _kept(round_: Any, models: Any, seed: int, runs: int = 300) -> Any:
     return total
 
 
-# The probe for rows: the target's law at each place of the text, and a draft that is sure of 0, then of 1.
-_ROWS = ((0.2, 0.2, 0.1, 0.5), (0.5, 0.1, 0.3, 0.1), (0.3, 0.4, 0.1, 0.2), (0.1, 0.25, 0.45, 0.2))
-_SURE = ((0, 0, 0, 1.0), (1.0, 0, 0, 0), (0, 1.0, 0, 0), (0, 0, 1.0, 0))
-_PLACES = {-2: "of two places before", -1: "of the place before", 1: "of the place after", 2: "of two places after"}
-RAW = 4_000
+@cache
+def _usual(models: Any, seed: int) -> Any:
+    return _kept(speculative_round, models, seed)
+
+
+# The probe for rows: the target's law at each place of the text, and a draft that is sure of 0, then of 1, then of 2.
+_ROWS = (
+    (0.1, 0.25, 0.15, 0.5), (0.6, 0.1, 0.2, 0.1), (0.15, 0.5, 0.05, 0.3), (0.3, 0.05, 0.4, 0.25), (0.4, 0.3, 0.1, 0.2),
+)  # fmt: skip
+_SURE = ((0, 0, 0, 1.0), (1.0, 0, 0, 0), (0, 1.0, 0, 0), (0, 0, 1.0, 0), (0, 0, 0, 1.0))
+_PLACES = {
+    -3: "of three places before", -2: "of two places before", -1: "of the place before", 1: "of the place after",
+    2: "of two places after", 3: "of three places after",
+}  # fmt: skip
+# The probe for contexts: a target that answers with 3, which the draft never proposes, to a text that begins otherwise.
+_TEXT = (2, 0, 1, 1, 0, 2)
+_WHOLE = Case(
+    lambda context: np.array((0.5, 0.3, 0.2, 0) if context[: len(_TEXT)] == _TEXT else (0, 0, 0, 1.0)),
+    _always((0.4, 0.3, 0.3, 0)), 2, 1, 3,
+)  # fmt: skip
+RAW = 6_000
 
 
 def _by_place(rows: Any) -> Callable[[Context], Any]:
-    return lambda context: np.array(rows[min(len(context), 3)])
+    return lambda context: np.array(rows[min(len(context), 4)])
 
 
 def _next_token(law: Any, before: Context) -> Any:
@@ -388,6 +471,20 @@ _BONUS = (
     "The bonus token is wrong: after γ accepted drafts draw one from the target's law after context + all drafts, "
     "whole and untouched (no residual, no other temperature or cut-off than the verified tokens have)."
 )
+_SHARED = (
+    "Each position alone is right, and together they are not: do positions share a random number? Draw a fresh one "
+    "for every draft, every test and the last token, and seed nothing inside a round."
+)
+
+
+def _unwritten(call: Callable[[], Any]) -> bool:
+    try:
+        call()
+    except NotImplementedError:
+        return True
+    except Trouble:
+        pass
+    return False
 
 
 def _likely(case: Case) -> list[Context]:
