@@ -61,6 +61,7 @@ class Case(NamedTuple):
     gamma: int
     rounds: int
     tokens: int
+    prompt: Context = PROMPT
 
 
 CASES = {
@@ -75,12 +76,17 @@ CASES = {
     "zeros on either side, γ = 2": Case(
         _fickle([(0.5, 0.5, 0), (0, 0.5, 0.5), (1, 0, 0)]), _fickle([(0, 0.5, 0.5), (0.25, 0.75, 0)]), 2, 1, 3
     ),
+    "one round, γ = 5": Case(
+        _fickle([(0.7, 0.3), (0.4, 0.6), (0.2, 0.8)]), _fickle([(0.4, 0.6), (0.7, 0.3), (0.5, 0.5)]), 5, 1, 6
+    ),
+    "after 300 tokens, γ = 1": Case(target, draft, 1, 1, 2, (0, 1, 2) * 100),
     "almost sure drafts, γ = 2": Case(
         _fickle([(0.98, 0.01, 0.01), (0.01, 0.98, 0.01)]), _fickle([(0.96, 0.03, 0.01), (0.01, 0.01, 0.98)]), 2, 1, 3
     ),
 }
 EDGES = ("no overlap, γ = 2", "zeros on either side, γ = 2", "almost sure drafts, γ = 2")
 """Cases that are hard at the edges of support; the others are right where only those are wrong."""
+BLOCK, LONG = "one round, γ = 5", "after 300 tokens, γ = 1"
 TWO = ("two rounds, γ = 1", "two rounds, γ = 2")
 BRANCHES = 15_000
 
@@ -176,9 +182,9 @@ class RoundAudit(Battery):
             for _ in range(case.rounds):
                 if len(tokens) >= case.tokens:
                     break
-                tokens += self.round(case.target, case.draft, PROMPT + tokens, case.gamma, rng)
+                tokens += self.round(case.target, case.draft, case.prompt + tokens, case.gamma, rng)
             while len(tokens) < case.tokens:
-                tokens += (categorical(case.target(PROMPT + tokens), rng),)
+                tokens += (categorical(case.target(case.prompt + tokens), rng),)
             return tokens[: case.tokens]
 
         return run
@@ -206,7 +212,7 @@ class RoundAudit(Battery):
         judged: dict[str, Judged] = {}
         for name, case in CASES.items():
             try:
-                due = law_of(case.target, case.tokens)
+                due = law_of(case.target, case.tokens, case.prompt)
                 judged[name] = self.weigh(self.continued(case), due, _likely(case))
             except Trouble as trouble:
                 self.fault("joint law", name, trouble)
@@ -216,7 +222,7 @@ class RoundAudit(Battery):
         except Trouble as trouble:  # on the probes that tell why
             advice = sentence(str(trouble))
         for name, found in judged.items():
-            due = law_of(CASES[name].target, CASES[name].tokens)
+            due = law_of(CASES[name].target, CASES[name].tokens, CASES[name].prompt)
             self.report.checks.append(law_check("joint law", name, due, found, self.share, advice))
 
     def why(self, judged: dict[str, Judged]) -> str:
@@ -240,6 +246,12 @@ class RoundAudit(Battery):
                 "One round is right and two in a row are not: something is kept between them, such as a cache that "
                 "still holds rejected drafts. Cut it back to the tokens that were kept."
             )
+        if wrong == {BLOCK}:
+            return (
+                "Blocks of up to 3 drafts are right and one of 5 is not: look for a buffer or a loop of fixed length."
+            )
+        if wrong == {LONG}:
+            return "Right after 3 tokens and wrong after 300: the text is cut, or its positions run out."
         if wrong <= {*EDGES}:
             return "It is wrong at the edges of support: a draft that p forbids, or a token that q cannot propose."
         return _SHARED
@@ -489,5 +501,5 @@ def _unwritten(call: Callable[[], Any]) -> bool:
 
 def _likely(case: Case) -> list[Context]:
     """Texts that begin with a token of which the draft has too little."""
-    p, q = case.target(PROMPT), case.draft(PROMPT)
-    return [tokens for tokens in law_of(case.target, case.tokens) if p[tokens[0]] > q[tokens[0]]]
+    p, q = case.target(case.prompt), case.draft(case.prompt)
+    return [tokens for tokens in law_of(case.target, case.tokens, case.prompt) if p[tokens[0]] > q[tokens[0]]]

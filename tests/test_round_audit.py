@@ -319,7 +319,7 @@ FAULTS = {
     ),
     "unwritten": (unwritten, TOKENS, "unwritten is not written yet."),
     "never ends": (never_ends, TOKENS, "It has not returned after 0.3 seconds: every loop needs an end."),
-    "needs three tokens": (needs_three_tokens, TOKENS, "It raises AssertionError"),
+    "needs three tokens": (needs_three_tokens, TOKENS | JOINT, "It raises AssertionError"),
     # beside the law
     "global state": (
         drawing(lambda rng: np.random, coupling), SEEDS | PURITY | UNSIZED, "It draws from global random state",
@@ -524,3 +524,24 @@ def test_every_token_of_a_context_matters_and_every_residual_has_two_tokens():
         for i, x in enumerate(text):
             for other in ((x + 1) % 3, (x + 2) % 3):
                 assert abs(target((*text[:i], other, *text[i + 1 :])) - p).max() > 0.05
+
+
+# --- what only a long block, or a long text, shows -------------------------------------------------------------------
+
+
+def four_uniforms(target, draft, context, gamma, rng):
+    """A right round, but for a buffer of four uniforms for its tests: the fifth test reads the first again."""
+    u = rng.random(4)
+    at = iter(range(gamma))
+    return made(accept=lambda n, _, p, q: u[next(at) % 4] * q < p)(target, draft, context, gamma, rng)
+
+
+FAR = {"one round, γ = 5": (four_uniforms, "one of 5 is not"),
+       "after 300 tokens, γ = 1": (made(whole=lambda text: text[-256:]), "the text is cut")}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FAR)
+def test_a_fault_that_only_length_shows_is_found(case):
+    round_, words = FAR[case]
+    found = [check for check in audit_decoder(round_).findings if check.kind == "joint law"]
+    assert [check.case for check in found] == [case] and words in found[0].advice
