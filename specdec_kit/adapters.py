@@ -87,7 +87,10 @@ def verifier(verify: Callable[..., Any]) -> Callable[..., tuple[Any, ...]]:
 
     def rows(p: Any, q: Any, rng: Any) -> list[Any]:
         drafts = np.array([[inverse_cdf(law, rng.random())] for law in q])
-        return [_kept(row)[0] for row in verify(np.stack([p, p], axis=1), q[:, None], drafts, rng)]
+        kept = [_kept(row) for row in verify(np.stack([p, p], axis=1), q[:, None], drafts, rng)]
+        if len(kept) != len(p) or not all(kept):
+            raise ValueError(f"{len(p)} blocks gave {sum(map(bool, kept))} rows of tokens: one a block is due")
+        return [tokens[0] for tokens in kept]
 
     round_.__name__ = getattr(verify, "__name__", "your function")
     round_.rows = rows  # type: ignore[attr-defined]
@@ -95,7 +98,22 @@ def verifier(verify: Callable[..., Any]) -> Callable[..., tuple[Any, ...]]:
 
 
 def _kept(row: Any) -> tuple[Any, ...]:
-    return tuple(token for token in row if token != -1)
+    """Tokens of a row up to its first -1, after which there must be no other."""
+    tokens = row.tolist() if hasattr(row, "tolist") else list(row)
+    kept = tokens[: tokens.index(-1)] if -1 in tokens else tokens
+    if any(token != -1 for token in tokens[len(kept) :]):
+        raise ValueError(f"a token follows the -1 that ends a row: {tokens}")
+    return tuple(kept)
+
+
+@contextmanager
+def _of_models() -> Iterator[None]:
+    """Say what brings a package that the block misses."""
+    try:
+        yield
+    except ModuleNotFoundError as missing:
+        name = (missing.name or "").partition(".")[0]
+        raise ModuleNotFoundError(f'{name} is not installed: `pip install "specdec-kit[models]"` brings it') from None
 
 
 @contextmanager
@@ -111,6 +129,11 @@ def torch_draws(rng: Any) -> Iterator[None]:
     rng : numpy.random.Generator
         Where the numbers come from.
 
+    Raises
+    ------
+    ModuleNotFoundError
+        Where PyTorch is missing.
+
     Examples
     --------
     ::
@@ -119,15 +142,17 @@ def torch_draws(rng: Any) -> Iterator[None]:
             with torch_draws(rng):
                 return my_torch_code(…)
     """
-    import torch
+    with _of_models():
+        import torch
 
     def uniforms(shape: Any, dtype: Any) -> Any:
         bits = {torch.float64: 53, torch.float32: 24, torch.float16: 11, torch.bfloat16: 8}[dtype]
         drawn = np.floor(np.asarray(rng.random(tuple(shape)), dtype=np.float64) * 2.0**bits) / 2.0**bits
         return torch.from_numpy(np.array(drawn)).to(dtype)
 
-    def rand(*size: Any, dtype: Any = None, **_: Any) -> Any:
-        shape = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+    def rand(*sizes: Any, size: Any = None, dtype: Any = None, **_: Any) -> Any:
+        shape = sizes if size is None else size
+        shape = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
         return uniforms(shape, dtype or torch.get_default_dtype())
 
     def rand_like(tensor: Any, *, dtype: Any = None, **_: Any) -> Any:
@@ -136,7 +161,7 @@ def torch_draws(rng: Any) -> Iterator[None]:
     def multinomial(weights: Any, num_samples: int = 1, replacement: bool = False, **_: Any) -> Any:
         table = weights.detach().to(torch.float64).numpy()
         if num_samples != 1:
-            raise NotImplementedError("torch_draws serves torch.multinomial with num_samples=1")
+            raise ValueError("torch_draws serves torch.multinomial with num_samples=1")
         if not np.isfinite(table).all() or (table < 0).any() or not (table.sum(axis=-1) > 0).all():
             raise RuntimeError("torch.multinomial: weights are negative, not finite, or sum to 0")
         drawn = [[int(inverse_cdf(row, rng.random()))] for row in np.atleast_2d(table)]
@@ -174,26 +199,26 @@ def transformers_round() -> Callable[..., tuple[Any, ...]]:
     ModuleNotFoundError
         Where PyTorch or transformers is missing.
     """
-    try:
+    with _of_models():
         import torch
         from transformers.generation.utils import _speculative_sampling
-    except ModuleNotFoundError as missing:
-        raise ModuleNotFoundError(
-            f'{missing.name} is not installed: `pip install "specdec-kit[models]"` brings it'
-        ) from None
 
     def logits(laws: Any) -> Any:
         with np.errstate(divide="ignore"):
             return torch.from_numpy(np.log(np.asarray(laws, dtype=np.float32)))[None]
 
     def transformers(p: Any, q: Any, drafts: Any, rng: Any) -> list[list[int]]:
-        kept = []
-        for rows, draft_rows, drafted in zip(p, q, drafts, strict=True):
-            with torch_draws(rng), torch.no_grad():
-                tokens, _ = _speculative_sampling(
-                    torch.from_numpy(drafted)[None], logits(draft_rows), len(drafted), logits(rows)
-                )
-            kept.append(tokens[0].tolist())
+        kept, threads = [], torch.get_num_threads()
+        torch.set_num_threads(1)  # on laws of a few tokens more of them wait for each other, ten times as long
+        try:
+            for rows, draft_rows, drafted in zip(p, q, drafts, strict=True):
+                with torch_draws(rng), torch.no_grad():
+                    tokens, _ = _speculative_sampling(
+                        torch.from_numpy(drafted)[None], logits(draft_rows), len(drafted), logits(rows)
+                    )
+                kept.append(tokens[0].tolist())
+        finally:
+            torch.set_num_threads(threads)
         return kept
 
     return verifier(transformers)

@@ -44,6 +44,7 @@ class Watch:
         self.function, self.patience = function, patience
         self._since: float | None = None
         self._over, self._thread = threading.Event(), threading.get_ident()
+        self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._look, daemon=True).start()
@@ -54,9 +55,21 @@ class Watch:
 
     def _look(self) -> None:
         while not self._over.wait(min(0.1, self.patience / 4)):
-            since = self._since
-            if since is not None and _MONOTONIC() - since > self.patience:
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), ctypes.py_object(_OutOfTime))
+            with self._lock:
+                if self._since is not None and _MONOTONIC() - self._since > self.patience:
+                    self._raise(ctypes.py_object(_OutOfTime))
+
+    def _raise(self, error: Any) -> None:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), error)
+
+    def _in_time(self, function: Callable[..., Any], args: Any) -> Any:
+        try:
+            self._since = _MONOTONIC()
+            return function(*args)
+        finally:
+            with self._lock:
+                self._since = None
+            self._raise(None)  # takes back what has been raised and not yet arrived
 
     def __call__(self, *args: Any) -> Any:
         return self.over(self.function, *args)
@@ -64,16 +77,14 @@ class Watch:
     def over(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call another function under the same watch."""
         try:
-            self._since = _MONOTONIC()
-            return function(*args)
+            return self._in_time(function, args)
         except _OutOfTime:
+            self._since = None
             raise TooLong(f"it has not returned after {self.patience:g} seconds: every loop needs an end") from None
         except (Trouble, NotWalkable, NotImplementedError):
             raise
         except (Exception, SystemExit) as problem:
             raise Trouble(f"it raises {type(problem).__name__}: {problem}") from problem
-        finally:
-            self._since = None
 
 
 def as_token(value: Any, size: int) -> int:
@@ -123,11 +134,12 @@ _CLOCKS = ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf
 @contextmanager
 def clock(stopped: bool = False) -> Iterator[None]:
     """Within the block the clocks of the module time have stopped, or go wrong by a million seconds."""
-    wrong: dict[str, Any] = {name: _wrong(getattr(time, name), stopped) for name in _CLOCKS}
+    wrong: dict[str, Any] = {name: _wrong(name, stopped) for name in _CLOCKS}
     with mock.patch.multiple(time, **wrong):
         yield
 
 
-def _wrong(read: Callable[[], Any], stopped: bool) -> Callable[[], Any]:
-    at = read()
-    return (lambda: at) if stopped else (lambda: read() + 1_000_003)
+def _wrong(name: str, stopped: bool) -> Callable[[], Any]:
+    read = getattr(time, name)
+    at, by = read(), 1_000_003 * (10**9 if name.endswith("ns") else 1)
+    return (lambda: at) if stopped else (lambda: read() + by)
