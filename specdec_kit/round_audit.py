@@ -365,7 +365,8 @@ class RoundAudit(Battery):
         """A draft over another vocabulary is an error, best said at once."""
         wide = _always([0.1, 0.1, 0.1, 0.7])
         try:
-            tokens = self.round(target, wide, PROMPT, 2, self.rng(), size=4)
+            for _ in range(20):  # since a round may happen not to meet what differs
+                tokens = self.round(target, wide, PROMPT, 2, self.rng(), size=4)
         except Trouble:
             self.add("vocabularies that differ", "", True)
             return
