@@ -3,6 +3,7 @@
 import random
 import time
 from functools import cache
+from itertools import pairwise
 from math import erf, sqrt
 
 import numpy as np
@@ -13,6 +14,7 @@ from specdec_kit import categorical, inverse_cdf, speculative_sample
 from specdec_kit.adapters import batched
 from specdec_kit.audit import audit_cache, audit_sampler
 from specdec_kit.battery import Check, Judged, Report, judge, law_check
+from specdec_kit.cache_audit import walk
 from specdec_kit.faults import GALLERY
 from specdec_kit.models import Chain
 from specdec_kit.token_audit import CASES, TokenAudit
@@ -244,6 +246,13 @@ def test_tokens_that_lean_on_the_one_before_are_found():
     assert found.name == "tokens in a row" and "two in a row are not independent" in found.advice
 
 
+def test_rows_that_share_a_number_are_found():
+    shares = batched(lambda p, q, rng: [draw(law, u) for u in [rng.random()] for law in p])
+    report = TokenAudit(shares, 1e-6, 12_000, 0, 3.0, cases=SMALL).report
+    [found] = [check for check in report.findings if check.name == "rows of a batch"]
+    assert found.pvalue == "exact" and "random numbers of its own" in found.advice
+
+
 # --- misbehaviour ----------------------------------------------------------------------------------------------------
 
 
@@ -364,6 +373,11 @@ def beyond_the_last(p, q, rng):
     return int(np.searchsorted(np.cumsum(p) * (1 - 2**-52), rng.random(), side="right"))
 
 
+def raises_next_to_one(p, q, rng):
+    u = rng.random()
+    return 1 // 0 if u > 1 - 2**-40 else draw(p, u)
+
+
 def halves(p, q, rng):
     x = draw(q, rng.random())
     if rng.random() * q[x] < p[x]:
@@ -387,6 +401,19 @@ def test_a_boundary_is_met_by_a_script(name):
     assert report.kinds[kind] == "fault" and not report.kinds.keys() - {"boundary", "rounding"}, report
     assert any(words in check.advice for check in report.findings), report
     assert "right in law, and wrong beside it" in repr(report)
+
+
+def test_a_branch_that_is_never_met_is_no_matter_of_the_law():
+    report = audit(raises_next_to_one)
+    assert all(check.passed and check.pvalue is not None for check in report.checks if check.name == "the law")
+    assert any("At u just below 1 it raises ZeroDivisionError" in check.advice for check in report.findings)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+def test_a_sampler_that_is_wrong_in_short_floats_alone_is_found(kind):
+    report = audit_sampler(lambda p, q, rng: int(np.argmin(p)) if p.dtype == kind else kits_own(p, q, rng))
+    [found] = report.findings
+    assert found.name == f"rounding to {np.dtype(kind)}" and "returns a token with p = 0" in found.advice
 
 
 def test_a_boundary_that_cannot_be_scripted_is_said_to_be_open():
@@ -526,9 +553,23 @@ CACHES = {
     "positions": (lambda context: history((*context, 0, 1)), "where the text only grows"),
     "one array": (one_array, "hands out its own cache"),
     "noise": (lambda context: plain((int(np.random.default_rng().integers(3)),)), "Asked again, it answers otherwise"),
+    "nan": (lambda context: history(context) * np.nan, "where the text only grows"),
     "shape": (lambda context: history(context)[:2], "a law of shape (2,): 3 probabilities are due"),
     "raises": (lambda context: 1 / 0, "It raises ZeroDivisionError"),
 }  # fmt: skip
+
+
+def test_a_cache_is_asked_for_all_that_decoding_asks_for():
+    texts = [("", (0,)), *walk(3, 400, np.random.default_rng(0))]
+    seen = {what: [] for what, _ in texts}
+    for (_, before), (what, text) in pairwise(texts):
+        seen[what].append((before, text, shared(before, text)))
+    assert all(n == len(before) < len(text) for before, text, n in seen["the text grows"])
+    assert all(before == text for before, text, _ in seen["the same again"])
+    back = [ends for ends in seen["tokens are taken back"] if len(ends[0]) > 1]
+    assert back and all(0 < n < min(len(before), len(text)) for before, text, n in back)
+    assert any(len(before) == len(text) for before, text, _ in back)
+    assert {n < len(before) for before, _, n in seen["another text"]} == {True, False}
 
 
 @pytest.mark.parametrize("name", CACHES)

@@ -131,6 +131,17 @@ def test_a_text_in_floats_has_the_law_of_the_fractions_they_stand_for():
     assert written(*floats, (), 1, 3) == texts_of(TARGET, (), 3)
 
 
+@pytest.mark.parametrize("eos", [None, 2])
+def test_a_text_of_models_that_remember_all_of_it(eos):
+    def remembers(rows):
+        return lambda context: rows[sum((i + 1) * x for i, x in enumerate(context)) % len(rows)]
+
+    target, draft = remembers(TABLE), remembers(GUESS)
+    assert written(target, draft, (1, 2), 1, 3, eos) == texts_of(target, (1, 2), 3, eos)
+    last = texts_of(target, (1, 2), 1), texts_of(target, (1,), 1)
+    assert last[0] != last[1], "the whole prompt matters"
+
+
 @steady
 @given(chains(), st.integers(1, 2), st.integers(1, 3), st.sampled_from([None, 0, 2]))
 def test_any_text_is_a_text_of_the_target(pair, gamma, n, eos):

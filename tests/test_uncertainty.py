@@ -103,6 +103,12 @@ def test_fit_takes_chi_square_where_it_is_valid_and_the_exact_test_elsewhere():
     assert goodness_of_fit([20, 0], [1, 0]).pvalue == 1
 
 
+def test_chi_square_needs_five_of_each_token():
+    fit = goodness_of_fit([6, 4], [0.5, 0.5])
+    assert (fit.method, fit.pvalue) == ("chi-square", pytest.approx(stats.chi2.sf(0.4, 1)))
+    assert goodness_of_fit([5, 3], [0.5, 0.5]).method == "exact binomial"  # expects 4
+
+
 @pytest.mark.parametrize("draws", [12, 200])
 def test_false_alarms_of_fit(draws):
     rng, tries = np.random.default_rng(1), 4000
@@ -180,6 +186,8 @@ def test_power_is_what_is_promised(bias):
 def test_distance_by_hand():
     # Two draws of a fair coin: |k/2 − ½| is ½, 0, ½ with ¼, ½, ¼, so ½ Σ E = ½ · 2 · ¼.
     assert total_variation_estimate([2, 0], [0.5, 0.5]) == (0.5, pytest.approx(0.25))
+    # One draw: |k − 0.7| is 0.3 with 0.7 and 0.7 with 0.3, for either token.
+    assert total_variation_estimate([1, 0], [0.7, 0.3]) == (pytest.approx(0.3), pytest.approx(0.42))
 
 
 @pytest.mark.parametrize(("size", "floor"), [(4, 0.007), (50, 0.028)])
@@ -255,6 +263,13 @@ def test_a_biased_sampler_fails_its_report():
     assert said.smallest == pytest.approx(4 * 2 * stats.binom.cdf(2600, 10_000, 0.4))
     assert report([100, 0, 1], [0.5, 0.5, 0.0]).smallest == 0  # the impossible happened
     assert "(C, too often)" in repr(report([100, 0, 1], [0.5, 0.5, 0.0]))
+
+
+def test_each_test_has_half_of_alpha():
+    least = report([9, 1], [0.5, 0.5]).fit.pvalue
+    assert least < report([9, 1], [0.5, 0.5]).smallest
+    verdicts = [report([9, 1], [0.5, 0.5], alpha=alpha).passed for alpha in (1.9 * least, 2.1 * least)]
+    assert verdicts == [True, False]
 
 
 def test_a_deviation_of_all_tokens_together_fails_the_report():
