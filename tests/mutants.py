@@ -1,8 +1,8 @@
 """Break the kit in many small ways and see that tests and lessons notice: `python tests/mutants.py`.
 
-Each mutant is a copy of the kit with one text replaced. It is run twice: by the unit tests, and by the worked notebooks
-alone under nbval. A test that fails kills it. A mutant that nobody kills, one that no test could be run on, and an
-unmutated copy that fails are each a failure of this script.
+Each mutant is a copy of the kit with one text replaced. It is run by the unit tests of its module; and, where a lesson
+is to notice it, by the worked notebooks alone under nbval as well. A test that fails kills it. A mutant that one of the
+two lets live, one that no test could be run on, and an unmutated copy that fails are each a failure of this script.
 
     python tests/mutants.py [--only NAME ...] [--jobs N]
 """
@@ -21,7 +21,17 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST = 600  # seconds for one run
-UNIT = ("distributions", "sampling", "law", "models")
+UNIT = {
+    **dict.fromkeys(("distributions", "sampling", "law"), ("distributions", "sampling", "law", "models")),
+    "uncertainty": ("uncertainty",),
+    "blocks": ("blocks",),
+    "battery": ("battery", "audit"),
+    "diagnosis": ("diagnosis", "audit"),
+    "token_audit": ("audit",),
+    "cache_audit": ("audit",),
+}
+"""The test files that are to kill the mutants of a module."""
+SLOW = "tests/test_audit.py::test_false_alarms_of_two_thousand_batteries"  # left out
 
 
 class Mutant(NamedTuple):
@@ -29,7 +39,8 @@ class Mutant(NamedTuple):
     file: str
     old: str
     new: str
-    lesson: str = "01"  # the notebook that is likeliest to notice
+    lesson: str = "01"  # the notebook that is likeliest to notice; "" where none is to
+    tests: str = ""  # which of the unit tests alone are to notice, by a part of their names; "" for all
 
 
 # fmt: off
@@ -142,6 +153,110 @@ MUTANTS = [
     Mutant("law.map: the last outcome replaces the others", "law",
            "image[value] = image.get(value, Fraction(0)) + mass", "image[value] = mass", "02"),
     Mutant("law.total_variation: without the half", "law", "            )\n            / 2\n", "            )\n"),
+    # --- uncertainty
+    Mutant("Clopper-Pearson: one-sided", "uncertainty",
+           "k, tail = _within(counts, draws), (1 - _level(level)) / 2",
+           "k, tail = _within(counts, draws), 1 - _level(level)", "03"),
+    Mutant("Clopper-Pearson: ends swapped", "uncertainty",
+           "np.stack([low, high], axis=-1)", "np.stack([high, low], axis=-1)", "03"),
+    Mutant("Clopper-Pearson: upper end of one count less", "uncertainty",
+           "special.betainccinv(k + 1, draws - k, tail)", "special.betainccinv(k, draws - k + 1, tail)", "03"),
+    Mutant("Wilson: centre at the frequency", "uncertainty",
+           "centre = (k + z**2 / 2) / (draws + z**2)", "centre = k / draws", "03"),
+    Mutant("band: without Bonferroni", "uncertainty",
+           "1 - (1 - _level(level)) / k.size)", "level)", "03"),
+    Mutant("p-value: one-sided", "uncertainty",
+           "np.minimum(1.0, 2 * np.minimum(stats", "np.minimum(1.0, np.minimum(stats", "03"),
+    Mutant("p-value: as many or more is more", "uncertainty",
+           "stats.binom.sf(k - 1, n, law)", "stats.binom.sf(k, n, law)", "03"),
+    Mutant("fit: without Bonferroni", "uncertainty",
+           "float(each.min()) * int(possible.sum())", "float(each.min())", "03"),
+    Mutant("fit: χ² is believed in the far tail", "uncertainty", "if pearson >= reach:", "if True:", "03"),
+    Mutant("fit: χ² is believed with few expected", "uncertainty",
+           "due.min().round(9) < 5", "due.min().round(9) < 1", ""),
+    Mutant("power: one test of many", "uncertainty", "isf(alpha / tests / 2)", "isf(alpha / 2)", "03"),
+    Mutant("noise floor: halved twice", "uncertainty",
+           "float(deviation.sum() / 2)", "float(deviation.sum() / 4)", "03"),
+    Mutant("noise floor: ⌊np⌋", "uncertainty", "m = np.floor(n * law) + 1", "m = np.floor(n * law)", ""),
+    Mutant("looking: another logarithm", "uncertainty", ">= -np.log(self.alpha)", ">= -np.log10(self.alpha)", "03"),
+    Mutant("looking: only the last look counts", "uncertainty", "self.counts += np", "self.counts = np", "03"),
+    Mutant("report: α for each of two tests", "uncertainty", "> self.alpha / 2", "> self.alpha", ""),
+    Mutant("report: one test is enough to pass", "uncertainty",
+           "min(self.smallest, self.fit.pvalue)", "max(self.smallest, self.fit.pvalue)", ""),
+    # --- blocks
+    Mutant("block: the bonus from the row before", "blocks", "rows[gamma], rng", "rows[gamma - 1], rng", ""),
+    Mutant("block: rows one late", "blocks", "drafted[: n + 1], size", "drafted[:n], size", ""),
+    Mutant("block: the draft forgets what it drafted", "blocks", "context + drafted, size", "context, size", ""),
+    Mutant("block: u = 0 lets p = 0 pass", "blocks", "* q[x] < p[x]", "* q[x] <= p[x]", ""),
+    Mutant("block: residual not clipped", "blocks", "lacking = np.maximum(p - q, 0)", "lacking = p - q", ""),
+    Mutant("block: a residual that is all zero", "blocks", "if lacking.any():", "if True:", ""),
+    Mutant("block: the rejected one counts as accepted", "blocks",
+           "return Round(drafted, n, (", "return Round(drafted, n + 1, (", ""),
+    Mutant("text: one token too many", "blocks", "[: limit - len(tokens)]", "[: limit - len(tokens) + 1]", ""),
+    Mutant("text: goes on after its end", "blocks", "kept = kept[: kept.index(end) + 1]", "pass", ""),
+    Mutant("text: an end in the prompt ends it", "blocks",
+           "and tokens[-1:] != (end,)", "and (start + tokens)[-1:] != (end,)", ""),
+    Mutant("text: only the last block is passed on", "blocks",
+           "draft, start + tokens, gamma", "draft, start + (rounds[-1].tokens if rounds else ()), gamma", ""),
+    # --- battery
+    Mutant("battery: α for each test", "battery", "draws, alpha / self.TESTS", "draws, alpha", ""),
+    Mutant("battery: one generator, ever the same", "battery", "self.seeds.spawn(1)[0]", "self.seeds", ""),
+    Mutant("count: p-values of one cell", "battery", "cells * 2 * tails.min()", "2 * tails.min()", ""),
+    Mutant("count: without the event", "battery", "ks, ps = np.append(k, k[inside].sum()), np.clip(np.append(p, mass)",
+           "ks, ps = k, np.clip(p", ""),
+    Mutant("count: a bias found every other time", "battery", "n - k_found + 1, 0.99", "n - k_found + 1, 0.5", ""),
+    Mutant("count: does not end in time", "battery", "if i >= LEAST and time", "if False and time", ""),
+    Mutant("control: not off", "battery",
+           "off = np.clip(p + min(1.2 * bias, 0.9 * mass) * shift, 0, None)", "off = p", ""),
+    Mutant("control: missed, and passes", "battery",
+           "and judged.control > share and", "and False and", "", "control_is_missed"),
+    Mutant("exact: a hundredth is rounding", "battery", "ROUNDING = 1e-6", "ROUNDING = 1e-2", "", "explained"),
+    Mutant("exact: what was not walked is right", "battery", "if tv > ROUNDING or unknown < ROUNDING:", "if True:", ""),
+    Mutant("findings: a note is a fault", "battery",
+           "return all(check.note for check in self.findings)", "return not self.findings", "", "note"),
+    # --- token_audit
+    Mutant("audit: no u = 0", "token_audit", '(("u = 0", 0.0), ("u just', '(("u just', "", "boundary"),
+    Mutant("audit: no float16", "token_audit",
+           "(np.float64, np.float32, np.float16)", "(np.float64, np.float32)", "", "short_floats"),
+    Mutant("audit: inputs and states unwatched", "token_audit",
+           "with untouched(*given):", "if True:", "", "misbehaviour"),
+    Mutant("audit: replay compares nothing", "token_audit",
+           "if first == again == moved:", "if True:", "", "misbehaviour"),
+    Mutant("audit: replay on the same clock", "token_audit", "with clock():", "if True:", "", "misbehaviour"),
+    Mutant("audit: no joint laws", "token_audit", "            self.joint()", "            pass", "", "rows"),
+    Mutant("audit: no wide cases", "token_audit",
+           "self.cases[case] = np.array(p), np.array(q)",
+           "self.cases.update({case: (np.array(p), np.array(q))} if len(p) < 9 else {})", "", "any_style"),
+    Mutant("audit: any branch that raises is a fault", "token_audit",
+           "and mass > ROUNDING]", "and mass > 0]", "", "never_met"),
+    # --- diagnosis
+    Mutant("known: redrawn from p has q's law", "diagnosis",
+           "(\n        _redrawn(lambda p, q: p)\n", "(\n        _redrawn(lambda p, q: q)\n", ""),
+    Mutant("known: tries again, divided by the rejected", "diagnosis", "kept / (1 - rejected) if", "kept / rejected if",
+           ""),
+    Mutant("known: inverted ratio, nothing kept where p = 0", "diagnosis",
+           "np.where(p > 0, p, 1)), q)", "np.where(p > 0, p, 1)), 0)", ""),
+    Mutant("known: softmax of p", "diagnosis", "np.exp(_parts(p, q)[2])", "np.exp(p)", ""),
+    Mutant("known: the likeliest of p alone", "diagnosis", "np.argmax(_parts(p, q)[2] if", "np.argmax(p if", ""),
+    Mutant("known: |p − q| is clipped", "diagnosis", "np.abs(np.subtract(p, q)) if", "np.maximum(p - q, 0) if", ""),
+    Mutant("fits: too narrow for counts", "diagnosis", "2.5 * noise", "0.25 * noise", "", "explained"),
+    Mutant("fits: without what was not walked", "diagnosis",
+           "2.5 * noise + seen.unknown", "2.5 * noise", "", "trying_again"),
+    Mutant("pattern: p = q is not asked first", "diagnosis",
+           'if "p = q" in wrong:', 'if "p = q" in wrong and False:', "", "explained"),
+    # --- cache_audit
+    Mutant("cache: NaN passes", "cache_audit", "if not tv <= atol:", "if tv > atol:", "", "cache"),
+    Mutant("cache: half of a law passes", "cache_audit", "if not tv <= atol:", "if not tv <= 0.5:", "", "cache"),
+    Mutant("cache: nothing is taken back", "cache_audit",
+           "text = (*text[:kept], (text[kept] + 1) % vocabulary, *longer) if kept < len(text) else text + longer",
+           "text = text + longer", "", "cache"),
+    Mutant("cache: taken back, and nothing in its place", "cache_audit",
+           "(*text[:kept], (text[kept] + 1) % vocabulary, *longer)", "text[:kept]", "", "cache"),
+    Mutant("cache: no other text", "cache_audit",
+           "text = longer if rng.random() < 0.5 else texts[int(rng.random() * len(texts))]", "text += longer",
+           "", "cache"),
+    Mutant("cache: answers are not written over", "cache_audit",
+           "self.law(context, vocabulary)[:] = 0.0", "self.law(context, vocabulary)", "", "cache"),
 ]
 # fmt: on
 
@@ -166,15 +281,17 @@ def copy_of_the_kit(folder):
     for part in ("specdec_kit", "data", "notebooks"):
         shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"))
     (folder / "tests").mkdir()
-    for name in UNIT:
+    for name in {name for names in UNIT.values() for name in names}:
         shutil.copy(ROOT / "tests" / f"test_{name}.py", folder / "tests")
     shutil.copy(ROOT / "pyproject.toml", folder)
 
 
 def unit_tests(folder, mutant):
-    """The tests of the mutated file first."""
-    names = sorted(UNIT, key=lambda name: (mutant is None or name != mutant.file, UNIT.index(name)))
-    return [f"tests/test_{name}.py" for name in names]
+    """Those of the mutated module, its own file first; all of them for the unmutated copy."""
+    names = UNIT[mutant.file] if mutant else dict.fromkeys(name for names in UNIT.values() for name in names)
+    names = sorted(names, key=lambda name: mutant is None or name != mutant.file)
+    chosen = ["-k", mutant.tests] if mutant and mutant.tests else []
+    return [*(f"tests/test_{name}.py" for name in names), f"--deselect={SLOW}", *chosen]
 
 
 def lessons(folder, mutant):
@@ -243,11 +360,12 @@ def main():
     start = time.monotonic()
     with ThreadPoolExecutor(options.jobs) as pool:
         runs = {
-            suite: {mutant: pool.submit(trial, mutant, command) for mutant in [None, *chosen]}
-            for suite, command in SUITES.items()
+            suite: {mutant: pool.submit(trial, mutant, SUITES[suite]) for mutant in [None, *mutants]}
+            for suite, mutants in (("unit tests", chosen), ("nbval alone", [m for m in chosen if m.lesson]))
+            if mutants
         }
         fine = [table(suite, {mutant: run.result() for mutant, run in found.items()}) for suite, found in runs.items()]
-    print(f"\n{2 * len(chosen) + 2} runs in {time.monotonic() - start:.0f} s")
+    print(f"\n{sum(map(len, runs.values()))} runs in {time.monotonic() - start:.0f} s")
     return 0 if all(fine) else 1
 
 

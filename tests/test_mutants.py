@@ -20,7 +20,9 @@ def one_lesson(folder, mutant):
 
 def test_there_are_mutants_of_each_module():
     assert len(MUTANTS) >= 20 and len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
-    assert {mutant.file for mutant in MUTANTS} == {"distributions", "sampling", "law"}
+    assert {mutant.file for mutant in MUTANTS} == mutants.UNIT.keys()
+    core = {"distributions", "sampling", "law"}
+    assert not [mutant.name for mutant in MUTANTS if mutant.file in core and (not mutant.lesson or mutant.tests)]
 
 
 def test_each_mutant_is_another_program():
@@ -62,6 +64,21 @@ def test_the_likeliest_to_notice_go_first(tmp_path):
     mutant = Mutant("m", "law", "", "", "02")
     assert mutants.lessons(tmp_path, mutant)[-3:] == [f"notebooks/{n}.ipynb" for n in ("02_c", "00_a", "01_b")]
     assert mutants.unit_tests(tmp_path, mutant)[0] == "tests/test_law.py"
+    audited = mutants.unit_tests(tmp_path, Mutant("m", "battery", "", "", "", "control"))
+    assert audited[:2] == ["tests/test_battery.py", "tests/test_audit.py"] and audited[-2:] == ["-k", "control"]
+    everything = mutants.unit_tests(tmp_path, None)
+    assert {*audited[:2], "tests/test_law.py", "tests/test_blocks.py"} < {*everything} and "-k" not in everything
+
+
+def test_only_what_a_lesson_is_to_notice_is_run_by_lessons(monkeypatch, capsys):
+    noticed, not_met = Mutant("noticed", "law", "", ""), Mutant("not met", "blocks", "", "", "")
+    monkeypatch.setattr(mutants, "trial", lambda mutant, suite: Result(mutant is not None, suite.__name__, ""))
+    monkeypatch.setattr("sys.argv", ["mutants.py"])
+    for chosen, lines in (([noticed, not_met], ["2 of 2", "1 of 1", "5 runs"]), ([not_met], ["1 of 1", "2 runs"])):
+        monkeypatch.setattr(mutants, "MUTANTS", chosen)
+        assert mutants.main() == 0
+        out = capsys.readouterr().out.splitlines()
+        assert [line.partition(" killed")[0].partition(" in")[0] for line in out if line[:1].isdigit()] == lines
 
 
 @pytest.mark.parametrize(
