@@ -223,7 +223,7 @@ MUTANTS = [
     Mutant("audit: replay compares nothing", "token_audit",
            "if first == again == moved:", "if True:", "", "misbehaviour"),
     Mutant("audit: replay on the same clock", "token_audit", "with clock():", "if True:", "", "misbehaviour"),
-    Mutant("audit: no joint laws", "token_audit", "            self.joint()", "            pass", "", "rows"),
+    Mutant("audit: no joint laws", "token_audit", "            self.joint()", "            pass", "", "next_token"),
     Mutant("audit: no wide cases", "token_audit",
            "self.cases[case] = np.array(p), np.array(q)",
            "self.cases.update({case: (np.array(p), np.array(q))} if len(p) < 9 else {})", "", "any_style"),

@@ -246,6 +246,21 @@ def test_tokens_that_lean_on_the_one_before_are_found():
     assert found.name == "tokens in a row" and "two in a row are not independent" in found.advice
 
 
+def test_a_number_kept_for_the_next_token_of_a_generator_is_found():
+    kept = {}
+
+    def pairs(p, q, rng):
+        """Like Antithetic, and each generator starts afresh: the same seed gives the same token."""
+        u = kept.pop(rng, None)
+        if u is None:
+            u = kept[rng] = rng.random()
+            return draw(p, u)
+        return draw(p, 1 - 2**-53 - u)
+
+    report = audit_sampler(pairs)
+    assert [check.name for check in report.findings] == ["tokens in a row"], report
+
+
 def test_rows_that_share_a_number_are_found():
     shares = batched(lambda p, q, rng: [draw(law, u) for u in [rng.random()] for law in p])
     report = TokenAudit(shares, 1e-6, 12_000, 0, 3.0, cases=SMALL).report
