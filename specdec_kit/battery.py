@@ -348,7 +348,7 @@ class Battery:
                 self.report.cannot_walk = str(why)
             except TooManyBranches:
                 if len(due) < 100:  # else there may just be many
-                    self.report.cannot_walk = "its branches do not end (a loop may go round any number of times)"
+                    self.report.cannot_walk = "its branches are too many (a loop may go round any number of times)"
         return judge(sampler, due, event, **rest)
 
 

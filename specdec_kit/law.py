@@ -389,6 +389,15 @@ class Uniforms(np.ndarray[Any, Any]):
 _NUMPY = np.random.default_rng(0)
 
 
+@lru_cache(maxsize=64)
+def _normalised(p: tuple[Any, ...]) -> tuple[list[int], list[Fraction]]:
+    """Where a law has mass, and how much."""
+    support = [i for i, x in enumerate(p) if x]
+    masses = [as_fraction(p[i]) for i in support]
+    total = sum(masses, Fraction(0))
+    return support, [mass / total for mass in masses]
+
+
 class EnumeratingGenerator(np.random.Generator):
     """A `numpy.random.Generator` whose answers are branches. Made by `exact_law`; what it cannot walk, it refuses."""
 
@@ -445,11 +454,12 @@ class EnumeratingGenerator(np.random.Generator):
         weights = p if p is None or np.asarray(p).dtype != object else np.asarray(p, dtype=np.float64)
         _NUMPY.choice(a, size, replace, weights, axis, shuffle)
         values = np.arange(a) if isinstance(a, int | np.integer) else np.asarray(a)
-        count = values.shape[axis]
-        masses = [Fraction(1, count)] * count if p is None else [as_fraction(x) for x in p]
-        total = sum(masses, Fraction(0))
-        masses = [mass / total for mass in masses]
-        chosen = self._fill(size, lambda: self._walk.choose(masses), np.int64)
+        if p is None:
+            count = values.shape[axis]
+            support, masses = list(range(count)), [Fraction(1, count)] * count
+        else:
+            support, masses = _normalised(tuple(p))
+        chosen = self._fill(size, lambda: support[self._walk.choose(masses)], np.int64)
         return values.take(chosen, axis=axis)
 
 

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Self
 from unittest import mock
 
@@ -44,7 +44,7 @@ class Watch:
         self.function, self.patience = function, patience
         self._since: float | None = None
         self._over, self._thread = threading.Event(), threading.get_ident()
-        self._lock = threading.Lock()
+        self._lock, self._rung = threading.Lock(), False
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._look, daemon=True).start()
@@ -57,19 +57,19 @@ class Watch:
         while not self._over.wait(min(0.1, self.patience / 4)):
             with self._lock:
                 if self._since is not None and _MONOTONIC() - self._since > self.patience:
-                    self._raise(ctypes.py_object(_OutOfTime))
+                    self._rung = True
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                        ctypes.c_ulong(self._thread), ctypes.py_object(_OutOfTime)
+                    )
 
-    def _raise(self, error: Any) -> None:
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), error)
-
-    def _in_time(self, function: Callable[..., Any], args: Any) -> Any:
-        try:
-            self._since = _MONOTONIC()
-            return function(*args)
-        finally:
-            with self._lock:
-                self._since = None
-            self._raise(None)  # takes back what has been raised and not yet arrived
+    def _settle(self) -> None:
+        """End the watch over a call. What was raised, and is still on its way, arrives in here."""
+        with self._lock:
+            self._since = None
+            rung, self._rung = self._rung, False
+        if rung:
+            for _ in range(10_000):
+                pass
 
     def __call__(self, *args: Any) -> Any:
         return self.over(self.function, *args)
@@ -77,9 +77,14 @@ class Watch:
     def over(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call another function under the same watch."""
         try:
-            return self._in_time(function, args)
+            try:
+                self._since = _MONOTONIC()
+                return function(*args)
+            finally:
+                self._settle()
         except _OutOfTime:
-            self._since = None
+            with suppress(_OutOfTime):
+                self._settle()
             raise TooLong(f"it has not returned after {self.patience:g} seconds: every loop needs an end") from None
         except (Trouble, NotWalkable, NotImplementedError):
             raise

@@ -225,6 +225,8 @@ MUTANTS = [
            "if first == again == moved:", "if True:", "", "misbehaviour"),
     Mutant("audit: replay on the same clock", "token_audit", "with clock():", "if True:", "", "misbehaviour"),
     Mutant("audit: no joint laws", "token_audit", "            self.joint()", "            pass", "", "next_token"),
+    Mutant("audit: rows of a batch unseen", "token_audit",
+           "self.batch() if self.rows else []", "[]", "", "rows"),
     Mutant("audit: no wide cases", "token_audit",
            "self.cases[case] = np.array(p), np.array(q)",
            "self.cases.update({case: (np.array(p), np.array(q))} if len(p) < 9 else {})", "", "any_style"),

@@ -79,7 +79,6 @@ def test_rows_that_are_judged_by_the_laws_of_another_are_found():
     assert found.name == "rows of a batch" and "each row needs its own laws" in found.advice
 
 
-@pytest.mark.xfail(strict=True, reason="laws are counted by rows before the rows are checked")
 def test_rows_that_share_uniforms_are_found_where_they_are_wrong():
     report = sampled(with_shared_uniforms)
     assert report.kinds == {"joint law": "fault"}

@@ -109,8 +109,7 @@ def coupling(target, draft, context, gamma, rng):
 
 
 def choice(weights, rng):
-    # For thousands of tokens a walk of rng.choice takes half a minute.
-    return int(rng.choice(len(weights), p=weights / weights.sum())) if len(weights) < 9 else pick(weights, rng)
+    return int(rng.choice(len(weights), p=weights / weights.sum()))
 
 
 RIGHT = {

@@ -1,6 +1,8 @@
 """Code under watch: calls that never end, raise or return what is no token, changed inputs, global state, clocks."""
 
 import random
+import subprocess
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -67,6 +69,20 @@ def test_what_is_raised_too_late_does_not_leave_the_watch(monkeypatch):
             call()
         time.sleep(0.2)
         assert sum(1 for _ in range(1000)) == 1000, "where it would arrive"
+
+
+def test_a_watch_runs_under_a_profiler():
+    """Where CPython is asked to raise nothing in a thread, a profiled loop stalls: so it must not be asked."""
+    code = """
+import cProfile
+from specdec_kit.watch import Watch
+def work():
+    return sum(i for i in range(100))
+with cProfile.Profile(), Watch(work, 60) as call:
+    print(sum(call() for _ in range(100)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout == "495000\n"
 
 
 def test_the_watching_thread_ends_with_the_block():
