@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -137,9 +138,11 @@ class Report:
             lines.append(f"  not walked: {self.cannot_walk}")
         if self.counted:
             seen = dict.fromkeys(f"{end(check.detectable for check in self.counted):.2g}" for end in (min, max))
+            missed = sum((check.control or 0.0) > self.alpha for check in self.counted)
+            controls = f"{missed} negative controls were missed" if missed else "every negative control was found"
             lines += [
                 f"  counted: {len(self.counted)} of the laws, with false alarms at most {self.alpha:g} in all;",
-                f"      biases from {' … '.join(seen)} on are found 99 times in 100; every negative control was found",
+                f"      biases from {' … '.join(seen)} on are found 99 times in 100; {controls}",
             ]
         lines += [
             f"  not looked at: {check.name}{', ' if check.case else ''}{check.case}: {check.advice}"
@@ -333,7 +336,7 @@ class Battery:
     def judge(
         self, sampler: Any, due: Any, event: Any, part: float = 1.0, branches: int = BRANCHES, many: Any = None
     ) -> Judged:
-        """Judge a law, exactly until the sampler turns out not to be walkable."""
+        """Judge a law, exactly until the sampler turns out not to be walkable; `Trouble` where it gives no outcome."""
         rest = {
             "share": self.share,
             "draws": max(LEAST, int(self.draws * part)),
@@ -341,15 +344,20 @@ class Battery:
             "many": many,
             "seconds": self.call.patience,
         }
+        run, found = partial(self.outcome, sampler), None
         if branches and not self.report.cannot_walk:
             try:
-                return judge(sampler, due, event, branches=branches, **rest)
+                found = judge(run, due, event, branches=branches, **rest)
             except NotWalkable as why:
                 self.report.cannot_walk = str(why)
             except TooManyBranches:
-                if len(due) < 100:  # else there may just be many
+                if len(due) <= 8:  # else there may just be many, and the next case may have fewer
                     self.report.cannot_walk = "its branches are too many (a loop may go round any number of times)"
-        return judge(sampler, due, event, **rest)
+        found = found or judge(run, due, event, **rest)
+        broken = [x for x, mass in found.law.items() if isinstance(x, str) and mass > ROUNDING]
+        if broken:
+            raise Trouble(broken[0])
+        return found
 
 
 def sentence(text: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specdec_kit.battery import LEAST, ROUNDING, Battery, Judged, judge, law_check, sentence
+from specdec_kit.battery import Battery, Judged, law_check, sentence
 from specdec_kit.blocks import speculative_round
 from specdec_kit.law import NotWalkable, TooManyBranches, exact_law
 from specdec_kit.sampling import categorical
@@ -189,31 +189,12 @@ class RoundAudit(Battery):
 
         return run
 
-    def weigh(self, run: Any, due: Any, event: Any) -> Judged:
-        """Judge a law, exactly if it can be walked. Where it has too many branches, the next one may have fewer."""
-        rest = {
-            "share": self.share, "draws": max(LEAST, self.draws // 2), "rng": self.rng(), "seconds": self.patience
-        }  # fmt: skip
-        run, found = partial(self.outcome, run), None
-        if not self.report.cannot_walk:
-            try:
-                found = judge(run, due, event, branches=BRANCHES, **rest)
-            except NotWalkable as why:
-                self.report.cannot_walk = str(why)
-            except TooManyBranches:
-                pass
-        found = found or judge(run, due, event, **rest)
-        broken = [x for x, mass in found.law.items() if isinstance(x, str) and mass > ROUNDING]
-        if broken:
-            raise Trouble(broken[0])
-        return found
-
     def laws(self) -> None:
         judged: dict[str, Judged] = {}
         for name, case in CASES.items():
             try:
                 due = law_of(case.target, case.tokens, case.prompt)
-                judged[name] = self.weigh(self.continued(case), due, _likely(case))
+                judged[name] = self.judge(self.continued(case), due, _likely(case), 0.5, BRANCHES)
             except Trouble as trouble:
                 self.fault("joint law", name, trouble)
         first = [check.advice for check in self.report.findings if check.kind == "law"]
@@ -399,7 +380,7 @@ class RoundAudit(Battery):
                     for block in (1, 2, 5):
                         self.look(limit, eos, block)
                 decode = partial(self.decoded, 3, eos, gamma=gamma)
-                found = self.weigh(decode, due, [x for x in due if x[0] == 0])
+                found = self.judge(decode, due, [x for x in due if x[0] == 0], 0.5, BRANCHES)
             except Trouble as trouble:
                 self.fault(name, "", trouble)
                 continue

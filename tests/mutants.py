@@ -230,7 +230,7 @@ MUTANTS = [
     Mutant("audit: no wide cases", "token_audit",
            "self.cases[case] = np.array(p), np.array(q)",
            "self.cases.update({case: (np.array(p), np.array(q))} if len(p) < 9 else {})", "", "any_style"),
-    Mutant("audit: any branch that raises is a fault", "token_audit",
+    Mutant("audit: any branch that raises is a fault", "battery",
            "and mass > ROUNDING]", "and mass > 0]", "", "never_met"),
     # --- diagnosis
     Mutant("known: redrawn from p has q's law", "diagnosis",

@@ -422,6 +422,7 @@ def test_a_branch_that_is_never_met_is_no_matter_of_the_law():
     report = audit(raises_next_to_one)
     assert all(check.passed and check.pvalue is not None for check in report.checks if check.name == "the law")
     assert any("At u just below 1 it raises ZeroDivisionError" in check.advice for check in report.findings)
+    assert not report.kinds.keys() & {"law", "joint law"}
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32])
