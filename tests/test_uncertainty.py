@@ -39,7 +39,7 @@ def wrongly(rate, tries):
 
 
 @given(st.integers(1, 2000), st.data(), st.sampled_from([0.5, 0.95, 0.999]))
-@settings(derandomize=True, deadline=None)
+@settings(derandomize=True)
 def test_intervals_are_scipys(draws, data, level):
     count = data.draw(st.integers(0, draws))
     for ours, method in ((clopper_pearson, "exact"), (wilson, "wilson")):
