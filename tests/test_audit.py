@@ -353,7 +353,7 @@ MISBEHAVIOUR = {
 @pytest.mark.parametrize("name", MISBEHAVIOUR)
 def test_misbehaviour_becomes_a_finding_and_the_audit_finishes(name):
     sampler, kind, words = MISBEHAVIOUR[name]
-    report = audit_sampler(sampler, patience=0.4)
+    report = audit_sampler(sampler, patience=0.4 if "endless" in name or "catches" in name else 60)
     assert not report.passed and report.kinds[kind] == "fault", report
     assert any(words in check.advice and check.kind == kind for check in report.findings), report
     assert words in repr(report)

@@ -80,7 +80,8 @@ def plain(**parts):
 
 @cache
 def audited(round_, decode=None, **more):
-    return audit_decoder(round_, decode=decode, **{"draws": 400, "patience": 0.3, **more})
+    patience = 0.3 if round_ is never_ends or decode is endless else 60  # a busy machine must not look like a loop
+    return audit_decoder(round_, decode=decode, **{"draws": 400, "patience": patience, **more})
 
 
 # ---- what is right passes
