@@ -171,7 +171,7 @@ class _Walk:
         return Uniform(_Drawn(self))
 
     def choose(self, masses: list[Fraction]) -> int:
-        """Index of the branch to take, of those with probabilities `masses` (their sum is 1)."""
+        """Index of the branch to take, of those with probabilities `masses` (all above 0; their sum is 1)."""
         likeliest = max(range(len(masses)), key=masses.__getitem__)
         if masses[likeliest] == 1:  # nothing to choose
             return likeliest
@@ -183,7 +183,7 @@ class _Walk:
                 self.differs()
             return int(index)
         for index, mass in enumerate(masses):
-            if mass and index != likeliest:
+            if index != likeliest:
                 self.leave(index, mass, len(masses))
         # A loop may follow its likeliest branch for ever: once something far likelier waits, that goes first.
         here = self.mass * masses[likeliest]

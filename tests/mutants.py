@@ -129,7 +129,7 @@ MUTANTS = [
     Mutant("uniforms: two may be compared", "law",
            "if other._drawn is not self._drawn:", "if False:", "02"),
     Mutant("walk: branches without mass are walked", "law",
-           "if mass and index != likeliest:", "if index != likeliest:"),
+           "support = [i for i, x in enumerate(p) if x]", "support = list(range(len(p)))"),
     Mutant("walk: only the likeliest branch is walked", "law",
            "self.leave(index, mass, len(masses))\n        #", "pass\n        #"),
     Mutant("walk: a repeated outcome replaces the first", "law",
