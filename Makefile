@@ -6,6 +6,7 @@ LAB_ARGS ?=
 JOBS ?= 2
 
 py := .venv/bin/python
+copies := work
 goal := $(or $(firstword $(MAKECMDGOALS)),lab)
 
 # JupyterLab's settings for this .venv: ask about no news, look for no updates.
@@ -35,7 +36,7 @@ help: ## List the commands
 
 lab: copies ## Open the lessons in JupyterLab; to pass options: LAB_ARGS="--no-browser --port=9999"
 	@$(py) -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) \
-		--ServerApp.root_dir="$(CURDIR)" --LabApp.default_url=/lab/tree/work/00_start_here.ipynb $(LAB_ARGS)
+		--ServerApp.root_dir="$(CURDIR)" --LabApp.default_url=/lab/tree/$(copies)/00_start_here.ipynb $(LAB_ARGS)
 
 test: lint unit nbval ## Check everything: style, types, tests, and every notebook's stored output
 

@@ -15,11 +15,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import special, stats
 
 from specdec_kit.evidence import readable
 from specdec_kit.law import NotWalkable, TooManyBranches, as_fraction, exact_law
 from specdec_kit.sampling import inverse_cdf
+from specdec_kit.uncertainty import least_rise, two_sided
 from specdec_kit.watch import TooLong, Trouble, Watch
 
 ROUNDING = 1e-6
@@ -243,14 +243,12 @@ def _counted(counts: Counter[Any], due: Mapping[Any, Any], event: set[Any], shar
     if not 0 < p[inside].sum() < 1 - 1e-12:
         inside = np.arange(len(p)) == p.argmax()
     cells, mass = len(p) + 1, min(1.0, float(p[inside].sum()))
-    # The rest must occur k times to be too frequent; here is how likely it has to be for that, 99 times in 100.
-    k_found = float(stats.binom.isf(share / cells / 2, n, 1 - mass)) + 1
-    bias = float(special.betaincinv(k_found, n - k_found + 1, 0.99)) - (1 - mass)
+    # How much likelier what is not in the event has to get, at the least, to be found 99 times in 100.
+    bias = float(least_rise(n, 1 - mass, share / cells / 2, 0.99))
 
     def pvalue(k: Any) -> float:
-        ks, ps = np.append(k, k[inside].sum()), np.clip(np.append(p, mass), 0, 1)
-        tails = np.minimum(stats.binom.cdf(ks, n, ps), stats.binom.sf(ks - 1, n, ps))
-        return float(min(1.0, cells * 2 * tails.min()))
+        each = two_sided(np.append(k, k[inside].sum()), n, np.clip(np.append(p, mass), 0, 1))
+        return float(min(1.0, cells * each.min()))
 
     shift = np.where(inside, -p / mass, p / (1 - mass) if mass < 1 else np.arange(len(p)) == len(p) - 1)
     off = np.clip(p + min(1.2 * bias, 0.9 * mass) * shift, 0, None)

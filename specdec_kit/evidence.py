@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from specdec_kit.files import write_whole
+
 FILE = "evidence.jsonl"
 
 _in_memory: list[dict[str, Any]] = []
@@ -359,13 +361,7 @@ class Records(list[dict[str, Any]]):
             )
         else:
             raise ValueError(f"{path.name} ends neither in .json nor in .html: choose one of the two")
-        draft = path.with_name(path.name + ".part")
-        try:
-            draft.write_text(text, encoding="utf-8")
-            os.replace(draft, path)
-        finally:
-            draft.unlink(missing_ok=True)
-        return path
+        return write_whole(path, text)
 
 
 def records() -> Records:

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from specdec_kit.distributions import as_law
+from specdec_kit.files import write_whole
 
 try:
     import scipy
@@ -138,8 +139,12 @@ def binomial_pvalues(counts: ArrayLike, p: ArrayLike) -> Array:
     k, law = _counts(counts), np.asarray(as_law(p), dtype=np.float64)
     if k.shape != law.shape:
         raise ValueError(f"there are {k.size} counts and {law.size} probabilities: give one count for each token")
-    n = int(k.sum())
-    return np.minimum(1.0, 2 * np.minimum(stats.binom.cdf(k, n, law), stats.binom.sf(k - 1, n, law)))
+    return two_sided(k, int(k.sum()), law)
+
+
+def two_sided(counts: Any, draws: int, p: Any) -> Array:
+    """P-value of each count by itself, an exact binomial one: twice the smaller tail, at most 1."""
+    return np.minimum(1.0, 2 * np.minimum(stats.binom.cdf(counts, draws, p), stats.binom.sf(counts - 1, draws, p)))
 
 
 @dataclass(frozen=True)
@@ -313,6 +318,17 @@ class AnytimeTest:
 # ---- the report ----
 
 
+def least_rise(draws: int, p: Any, tail: float, power: float) -> Array:
+    """How much likelier an event of probability p has to get for too many of them to be counted with that power.
+
+    Too many are as many as come with probability at most `tail`. As a function of p that tail is a beta distribution,
+    so the answer is exact; inf where not even an event that always comes is too many.
+    """
+    high = stats.binom.isf(tail, draws, p) + 1
+    rise = special.betaincinv(high, np.maximum(draws - high + 1, 1), power) - p
+    return np.where(high > draws, np.inf, rise)
+
+
 def _least_bias(draws: int, law: Array, alpha: float, power: float) -> float | None:
     """Smallest b such that any token off by b or more is rejected with probability `power` by its exact binomial.
 
@@ -320,11 +336,9 @@ def _least_bias(draws: int, law: Array, alpha: float, power: float) -> float | N
     """
     law = law[law > 0]
     tail = alpha / law.size / 2
-    # The test rejects from `high` on, and up to `low`; the binomial tail as a function of p is the beta distribution.
-    high, low = stats.binom.isf(tail, draws, law) + 1, stats.binom.ppf(tail, draws, law) - 1
-    if (high > draws).any():
+    low, above = stats.binom.ppf(tail, draws, law) - 1, least_rise(draws, law, tail, power)
+    if np.isinf(above).any():
         return None
-    above = special.betaincinv(high, draws - high + 1, power) - law
     with np.errstate(invalid="ignore"):
         below = np.where(low >= 0, law - special.betaincinv(low + 1, draws - low, 1 - power), law)
     return float(max(above.max(), below.max()))
@@ -517,13 +531,7 @@ class Report:
         path = Path(path)
         if path.suffix not in (".csv", ".json"):
             raise ValueError(f"{path.name} ends neither in .csv nor in .json: choose one of the two")
-        draft = path.with_name(path.name + ".part")
-        try:
-            draft.write_text(self._csv() if path.suffix == ".csv" else self._json(), encoding="utf-8", newline="\n")
-            os.replace(draft, path)
-        finally:
-            draft.unlink(missing_ok=True)
-        return path
+        return write_whole(path, self._csv() if path.suffix == ".csv" else self._json())
 
 
 def report(

@@ -152,16 +152,12 @@ def widget_state(notebook, name):
 
 
 def long_cell(notebook, name):
-    """Over twelve lines: blank ones and comments do not count, a list of imports counts as one, solutions in full."""
-    found = []
-    for place, cell in places(notebook, name, "code"):
-        source = re.sub(r"import \([^)]*\)", "import", cell.source)
-        lines = [line for line in source.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-        if len(lines) > LONGEST:
-            found.append(
-                f"{place} has {len(lines)} lines, over {LONGEST}: one idea a cell, long functions to the package."
-            )
-    return found
+    """Over twelve lines, of whatever kind, solutions in full."""
+    return [
+        f"{place} has {lines} lines, over {LONGEST}: one idea a cell, long functions to the package."
+        for place, cell in places(notebook, name, "code")
+        if (lines := len(cell.source.splitlines())) > LONGEST
+    ]
 
 
 def opening(notebook, name):

@@ -221,15 +221,18 @@ def test_a_damaged_file_is_named_with_its_remedy(folder, damage, name):
     read()  # an error is not remembered
 
 
-@given(st.data())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_changed_byte_never_passes_as_another_model(folder, data):
-    write_tiny(folder)
-    path = folder / models.SHAKESPEARE
+def change_a_byte(path, data):
     content = bytearray(path.read_bytes())
     content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
     path.write_bytes(content)
     forget()
+
+
+@given(st.data())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_changed_byte_never_passes_as_another_model(folder, data):
+    write_tiny(folder)
+    change_a_byte(folder / models.SHAKESPEARE, data)
     try:
         model = models.shakespeare(2)
     except models.DataError:
@@ -247,11 +250,7 @@ def test_a_changed_byte_never_passes_as_other_laws(folder, data):
     forget()
     write_laws(folder)
     truth = models.smollm2()
-    path = folder / models.SMOLLM2
-    content = bytearray(path.read_bytes())
-    content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
-    path.write_bytes(content)
-    forget()
+    change_a_byte(folder / models.SMOLLM2, data)
     try:
         laws = models.smollm2()
     except models.DataError:

@@ -152,11 +152,14 @@ def test_what_only_looks_like_a_path_passes(text):
     assert not guards.absolute_path(notebook, "built.ipynb")
 
 
-def test_blank_lines_comments_and_a_list_of_imports_do_not_make_a_cell_long():
+def test_every_line_of_a_cell_counts():
     notebook = clean()
-    names = "".join(f"    name_{i},\n" for i in range(12))
-    notebook.cells[5].source = "\n\n# why\n".join([f"from kit import (\n{names})", *(f"x = {i}" for i in range(11))])
+    twelve = "from kit import (\n    a,\n    b,\n)\n\n\n# why\n" + "\n".join(f"x = {i}" for i in range(5))
+    notebook.cells[5].source = twelve
     assert not guards.long_cell(notebook, "built.ipynb")
+    for line in ("", "# why", "x = 5"):
+        notebook.cells[5].source = f"{twelve}\n{line}\nx = 6" if not line else f"{twelve}\n{line}"
+        assert guards.long_cell(notebook, "built.ipynb")
 
 
 def test_ignored_outputs_are_checked_both_ways():

@@ -25,7 +25,7 @@ TOP = {
 
 # A module imports from those before it alone; the last two stand by themselves.
 LAYERS = [
-    "distributions", "sampling", "law", "streams", "blocks", "uncertainty", "faults", "round_faults", "models",
+    "files", "distributions", "sampling", "law", "streams", "blocks", "uncertainty", "faults", "round_faults", "models",
     "timing", "evidence", "watch", "diagnosis", "battery", "token_audit", "round_audit", "cache_audit", "audit",
     "adapters", "plots", "widgets", "selfcheck", "environment", "copies",
 ]  # fmt: skip

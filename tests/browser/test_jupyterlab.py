@@ -27,7 +27,7 @@ def said(cell):
 
 def test_the_first_page_is_the_first_lesson_and_asks_nothing(reader):
     reader.open(START, address="/")
-    expect(reader.page).to_have_url(f"{reader.lab.address}/lab/tree/work/{START}")
+    expect(reader.page).to_have_url(f"{reader.lab.address}/lab/tree/{reader.lab.work.name}/{START}")
     expect(reader.panel.get_by_role("heading", name="Start here", exact=False).first).to_be_visible()
     reader.run_all()  # by the end of which every question about news or kernels would have been asked
     expect(reader.page.locator(".jp-Dialog, .Toastify__toast")).to_have_count(0)
