@@ -6,6 +6,7 @@ the smallest bias that it would have found, and with a negative control: the sam
 """
 
 import math
+import textwrap
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -131,9 +132,9 @@ class Report:
         for advice in dict.fromkeys(check.advice for check in found):
             those = [check for check in found if check.advice == advice]
             lines.append(f"  {'note' if those[0].note else 'fault'}: {advice}")
-            lines += [f"      {check}" for check in those[:3]]
+            lines += [f"    - {check}" for check in those[:3]]
             if len(those) > 3:
-                lines.append(f"      and {len(those) - 3} more such checks")
+                lines.append(f"    - and {len(those) - 3} more such checks")
         if self.cannot_walk:
             lines.append(f"  not walked: {self.cannot_walk}")
         if self.counted:
@@ -149,7 +150,16 @@ class Report:
             for check in self.checks
             if check.passed is None
         ]
-        return "\n".join(lines)
+        return "\n".join(_wrapped(line) for line in lines)
+
+
+def _wrapped(line: str) -> str:
+    """The line in lines of at most 100 characters, none ending in a formula; those after the first stand further in."""
+    further = " " * (len(line) - len(line.lstrip()) + 4)
+    for sign in "−·":
+        line = line.replace(f" {sign} ", f"\u00a0{sign}\u00a0")
+    filled = textwrap.fill(line, 100, subsequent_indent=further, break_long_words=False, break_on_hyphens=False)
+    return filled.replace("\u00a0", " ")
 
 
 @dataclass(frozen=True)

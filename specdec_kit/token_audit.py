@@ -302,7 +302,7 @@ class TokenAudit(Battery):
 
     def rounded(self, p: Any, q: Any) -> tuple[str, str] | None:
         ends = [_Ends(other, place, 1 - 2.0**-53) for place, other in product(range(3), (0.1, 0.5, 0.9))]
-        case = f"{p.dtype}, p = {short(p)}, q = {short(q)}"
+        case = f"p = {short(p)}, q = {short(q)}"
         for rng in [*(self.rng() for _ in range(20)), *(ends if self.scripted else [])]:
             try:
                 with warnings.catch_warnings(), np.errstate(invalid="warn"):

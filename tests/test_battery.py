@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from specdec_kit.adapters import batched
-from specdec_kit.battery import LEAST, judge
+from specdec_kit.battery import LEAST, Check, Report, judge
 from specdec_kit.law import TooManyBranches
 from specdec_kit.token_audit import CASES, TokenAudit
 
@@ -90,3 +90,11 @@ def test_all_that_is_judged_shares_alpha_and_draws_anew():
     assert len(CASES) + 2 <= len(audit.report.counted) <= TokenAudit.TESTS
     assert audit.share * TokenAudit.TESTS == pytest.approx(1e-4)
     assert audit.rng().random() != audit.rng().random()
+
+
+def test_a_report_keeps_to_a_hundred_columns_and_loses_no_word():
+    long = "It does this and that, " * 20 + "and (p − q)₊."
+    report = Report("f", 1e-6, [Check("the law", "case", False, "[0.5]", "[0.4]", 0.1, "exact", advice=long)])
+    lines = repr(report).splitlines()
+    assert max(map(len, lines)) <= 100 and long in " ".join(repr(report).split())
+    assert lines[-1] == "    - the law, case: due [0.5], seen [0.4]; TV 0.1, exact"
