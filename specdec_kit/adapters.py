@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from specdec_kit.extras import needed
 from specdec_kit.sampling import inverse_cdf
 
 Rows = Callable[[Any, Any, Any], list[Any]]
@@ -107,16 +108,6 @@ def _kept(row: Any) -> tuple[Any, ...]:
 
 
 @contextmanager
-def _of_models() -> Iterator[None]:
-    """Say what brings a package that the block misses."""
-    try:
-        yield
-    except ModuleNotFoundError as missing:
-        name = (missing.name or "").partition(".")[0]
-        raise ModuleNotFoundError(f'{name} is not installed: `pip install "specdec-kit[models]"` brings it') from None
-
-
-@contextmanager
 def torch_draws(rng: Any) -> Iterator[None]:
     """Within the block PyTorch's uniforms and categorical draws come from `rng`.
 
@@ -142,7 +133,7 @@ def torch_draws(rng: Any) -> Iterator[None]:
             with torch_draws(rng):
                 return my_torch_code(…)
     """
-    with _of_models():
+    with needed("models"):
         import torch
 
     def uniforms(shape: Any, dtype: Any) -> Any:
@@ -199,7 +190,7 @@ def transformers_round() -> Callable[..., tuple[Any, ...]]:
     ModuleNotFoundError
         Where PyTorch or transformers is missing.
     """
-    with _of_models():
+    with needed("models"):
         import torch
         from transformers.generation.utils import _speculative_sampling
 

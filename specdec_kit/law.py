@@ -24,6 +24,8 @@ from typing import Any
 
 import numpy as np
 
+from specdec_kit.extras import needed
+
 
 class NotWalkable(TypeError):
     """The sampler asks its generator for something that the walk cannot follow."""
@@ -470,7 +472,8 @@ def _outcome(value: Any) -> Hashable:
     if hasattr(value, "tolist"):  # arrays, NumPy numbers, tensors
         value = value.tolist()
     if isinstance(value, list | tuple):
-        return tuple(_outcome(part) for part in value)
+        parts = [_outcome(part) for part in value]
+        return value._make(parts) if hasattr(value, "_make") else tuple(parts)  # a named tuple keeps its names
     try:
         hash(value)
     except TypeError:
@@ -523,7 +526,8 @@ def exact_law(sampler: Callable[..., Any], *args: Any, max_branches: int = 500_0
     inputs = [(arg, copy.deepcopy(arg)) for arg in args if isinstance(arg, np.ndarray | list)]
     bar = None
     if progress:
-        from tqdm.auto import tqdm
+        with needed("lab"):
+            from tqdm.auto import tqdm
 
         bar = tqdm(total=1.0, desc="mass covered", bar_format="{desc}: {percentage:.4f}% |{bar}| {elapsed}")
     try:

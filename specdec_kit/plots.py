@@ -10,13 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import matplotlib
 import numpy as np
-from matplotlib.figure import Figure as Canvas
 from numpy.typing import ArrayLike
 
 from specdec_kit.distributions import as_law, as_pair
 from specdec_kit.evidence import readable
+from specdec_kit.extras import needed
+
+with needed("lab"):
+    import matplotlib
+    from matplotlib.figure import Figure as Canvas
 
 # One look for one thing, in every lesson: colours of Okabe and Ito (distinguishable without colour vision), and a
 # hatch or marker of its own for print.

@@ -27,15 +27,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from specdec_kit.distributions import as_law
+from specdec_kit.extras import needed
 from specdec_kit.files import write_whole
 
-try:
+with needed("lab"):
     import scipy
     from scipy import special, stats
-except ModuleNotFoundError:
-    raise ModuleNotFoundError(
-        'SciPy, which computes the statistics, is missing: run pip install "specdec-kit[lab]"', name="scipy"
-    ) from None
 
 Array = np.ndarray[Any, Any]
 

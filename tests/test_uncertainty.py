@@ -391,7 +391,7 @@ def test_what_is_missing_without_scipy_is_said_in_one_sentence():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1 and "During handling" not in done.stderr
     assert done.stderr.splitlines()[-1] == (
-        'ModuleNotFoundError: SciPy, which computes the statistics, is missing: run pip install "specdec-kit[lab]"'
+        'ModuleNotFoundError: scipy is not installed: `pip install "specdec-kit[lab]"` brings it'
     )
 
 
