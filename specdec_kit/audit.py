@@ -69,8 +69,9 @@ def audit_decoder(
     Parameters
     ----------
     round_ : callable
-        ``round_(target, draft, context, gamma, rng)`` returns 1 … γ + 1 tokens; target and draft are callables that
-        take the tokens so far, a tuple, and return a law. For engines' verifiers see `specdec_kit.adapters`.
+        ``round_(target, draft, context, gamma, rng)`` returns 1 … γ + 1 tokens, or an object that has them as
+        ``.tokens``; target and draft are callables that take the tokens so far, a tuple, and return a law. For
+        engines' verifiers see `specdec_kit.adapters`.
     decode : callable, optional
         ``decode(target, draft, prompt, *, gamma, max_new_tokens, rng, eos)`` returns the new tokens, or an object that
         has them as ``.tokens``. With it, lengths and the end of sequence are audited too.

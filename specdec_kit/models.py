@@ -55,17 +55,24 @@ def data_file(name: str) -> Path:
 
 
 @contextmanager
-def _reading(name: str) -> Iterator[Any]:
-    """Arrays of a file of data/; what goes wrong while they are read or used is a DataError."""
-    path = data_file(name)
+def reading(path: Path) -> Iterator[None]:
+    """Within the block a file of data/ is read: what goes wrong is a DataError."""
     try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:  # checks the CRC of each array
-            yield file
+        yield
     except Exception as error:
         raise DataError(
             f"data file {path} is damaged ({type(error).__name__}): in a clone restore it with "
             f"`git checkout -- data/{path.name}`, else reinstall specdec-kit"
         ) from error
+
+
+@contextmanager
+def _reading(name: str) -> Iterator[Any]:
+    """Arrays of a file of data/, which are read and used within the block."""
+    path = data_file(name)
+    # NumPy checks the CRC of each array.
+    with reading(path), path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
+        yield file
 
 
 def _token(token: Any, size: int) -> int:
@@ -208,6 +215,11 @@ class NGram:
         if order not in range(self.order + 1):
             raise ValueError(f"order is {order!r}: these counts serve the orders 0 … {self.order}")
         return type(self)(self.alphabet, order, *self._levels[order])
+
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        """Text of each token."""
+        return tuple(self.alphabet)
 
     def encode(self, text: str) -> tuple[int, ...]:
         """Tokens of `text`.

@@ -51,6 +51,12 @@ _DRAFT = tuple(
     tuple(x / 2 + (0.5 if i == n % SIZE else 0.0) for i, x in enumerate(row)) for n, row in enumerate(_TARGET)
 )
 target, draft = _fickle(_TARGET), _fickle(_DRAFT)
+# The draft above lacks the same share of each token; this one a fifth of one and seven tenths of another, so that a
+# residual of laws that were weighted otherwise, as in block verification, has another shape.
+_UNEVEN = tuple(
+    tuple(x * (0.0, 0.2, 0.7)[(i - n) % SIZE] + (0.0 if (i - n) % SIZE else 1 - 0.2 * row[(n + 1) % SIZE]
+    - 0.7 * row[(n + 2) % SIZE]) for i, x in enumerate(row)) for n, row in enumerate(_TARGET)
+)  # fmt: skip
 
 
 class Case(NamedTuple):
@@ -68,6 +74,7 @@ CASES = {
     "one round, γ = 1": Case(target, draft, 1, 1, 2),
     "one round, γ = 2": Case(target, draft, 2, 1, 3),
     "one round, γ = 3": Case(target, draft, 3, 1, 3),
+    "uneven shares, γ = 2": Case(target, _fickle(_UNEVEN), 2, 1, 3),
     "two rounds, γ = 1": Case(target, draft, 1, 2, 3),
     "two rounds, γ = 2": Case(target, draft, 2, 2, 3),
     "the same law in every context, γ = 2": Case(_always(_TARGET[0]), _always(_DRAFT[0]), 2, 1, 3),
@@ -86,6 +93,7 @@ CASES = {
 }
 EDGES = ("no overlap, γ = 2", "zeros on either side, γ = 2", "almost sure drafts, γ = 2")
 """Cases that are hard at the edges of support; the others are right where only those are wrong."""
+UNEVEN = "uneven shares, γ = 2"
 BLOCK, LONG = "one round, γ = 5", "after 300 tokens, γ = 1"
 TWO = ("two rounds, γ = 1", "two rounds, γ = 2")
 BRANCHES = 15_000
@@ -135,11 +143,12 @@ class RoundAudit(Battery):
     def round(self, target: Any, draft: Any, context: Context, gamma: int, rng: Any, size: int = SIZE) -> Context:
         """One round of the function under audit, looked over."""
         try:
-            tokens = self.call(target, draft, context, gamma, rng)
+            found = self.call(target, draft, context, gamma, rng)
         except NotImplementedError as problem:
             raise Trouble(f"it raises NotImplementedError: {problem}") from problem
+        tokens = getattr(found, "tokens", found)
         if not isinstance(tokens, tuple | list | np.ndarray):
-            raise Trouble(f"it returns {tokens!r}: return a tuple of 1 … γ + 1 tokens")
+            raise Trouble(f"it returns {found!r}: return a tuple of 1 … γ + 1 tokens")
         if not 1 <= len(tokens) <= gamma + 1:
             raise Trouble(f"it returns {len(tokens)} tokens with γ = {gamma}: a round has 1 … γ + 1")
         return tuple(as_token(token, size) for token in tokens)
@@ -163,7 +172,8 @@ class RoundAudit(Battery):
         """The first token of a round with γ = 1 is a one-token sampler, and gets the whole audit of one."""
 
         def first(p: Any, q: Any, rng: Any) -> Any:
-            return self.function(lambda context: p, lambda context: q, (0,), 1, rng)[0]
+            found = self.function(lambda context: p, lambda context: q, (0,), 1, rng)
+            return getattr(found, "tokens", found)[0]
 
         first.__name__ = self.report.name
         if hasattr(self.function, "rows"):
@@ -233,6 +243,11 @@ class RoundAudit(Battery):
             )
         if wrong == {LONG}:
             return "Right after 3 tokens and wrong after 300: the text is cut, or its positions run out."
+        if wrong == {UNEVEN}:
+            return (
+                "It is right where the draft lacks the same share of every token, and wrong where the shares differ: "
+                "is the residual that of the laws, weighted as in the test, that the draft was rejected by?"
+            )
         if wrong <= {*EDGES}:
             return "It is wrong at the edges of support: a draft that p forbids, or a token that q cannot propose."
         return _SHARED

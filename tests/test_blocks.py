@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from specdec_kit.blocks import Decoded, Round, speculative_decode, speculative_round
+from specdec_kit.blocks import Decoded, Round, adaptive, speculative_decode, speculative_round, speculative_stream
 from specdec_kit.distributions import InvalidDistribution
 from specdec_kit.law import exact_law
 from specdec_kit.models import Chain
@@ -22,6 +22,7 @@ from specdec_kit.streams import Ledger, Scripted
 steady = settings(derandomize=True, deadline=None, database=None, max_examples=25)
 LAST = 1 - 2**-53  # the largest uniform that rng.random() returns
 RARE = 1e-6
+END = "end of sequence"
 
 # p differs from q after every token, and lacks two tokens of it: a wrong residual shows.
 TABLE = [[F(1, 2), F(1, 4), F(1, 4)], [F(1, 4), F(1, 4), F(1, 2)], [F(1, 3), F(1, 2), F(1, 6)]]
@@ -66,12 +67,12 @@ def block_law(target, draft, prompt, gamma):
     return {block: mass for block, mass in law.items() if mass}
 
 
-def decode(target, draft, prompt, gamma, n, rng, eos=None):
-    return speculative_decode(target, draft, prompt, gamma=gamma, max_new_tokens=n, rng=rng, eos=eos)
+def decode(target, draft, prompt, gamma, n, rng, eos=None, **options):
+    return speculative_decode(target, draft, prompt, gamma=gamma, max_new_tokens=n, rng=rng, eos=eos, **options)
 
 
-def written(target, draft, prompt, gamma, n, eos=None):
-    return exact_law(lambda rng: decode(target, draft, prompt, gamma, n, rng, eos).tokens)
+def written(target, draft, prompt, gamma, n, eos=None, **options):
+    return exact_law(lambda rng: decode(target, draft, prompt, gamma, n, rng, eos, **options).tokens)
 
 
 @st.composite
@@ -211,9 +212,8 @@ def test_a_rejection_without_a_residual_keeps_the_draft():
     # p sums to 1 − 1e-9, as it may: the last uniform rejects 2, and p lacks nothing to put in its place.
     p, q = always(0.5, 0.3, 0.2 - 1e-9), always(0.5, 0.3, 0.2)
     assert speculative_round(p, q, (), 1, Scripted([0.9, LAST, 0.6])) == (2, 1)
-    assert speculative_decode(p, q, (), gamma=1, max_new_tokens=2, rng=Scripted([0.9, LAST, 0.6])).rounds == (
-        Round((2,), 1, (2, 1)),
-    )
+    done = decode(p, q, (), 1, 2, Scripted([0.9, LAST, 0.6]))
+    assert done.rounds == (Round((2,), 1, (2, 1), "all accepted"),)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
@@ -247,11 +247,153 @@ def test_each_model_is_asked_where_it_has_to_answer():
 # ---- where a text ends
 
 
-@pytest.mark.parametrize("n", range(8))
+@pytest.mark.parametrize("shrink", [True, False])
+@pytest.mark.parametrize("n", range(1, 8))
 @pytest.mark.parametrize("gamma", [0, 1, 3, 9])
-def test_as_many_tokens_as_asked_for(gamma, n):
+def test_as_many_tokens_as_asked_for(gamma, n, shrink):
     for seed in range(20):
-        assert len(decode(TARGET, DRAFT, (0,), gamma, n, seeded(seed)).tokens) == n
+        assert len(decode(TARGET, DRAFT, (0,), gamma, n, seeded(seed), shrink=shrink).tokens) == n
+
+
+def test_near_the_end_no_draft_is_made_that_cannot_be_kept():
+    sizes = [len(one.drafted) for one in decode(TARGET, TARGET, (0,), 3, 10, seeded()).rounds]
+    assert sizes == [3, 3, 1]  # 4 tokens, 4 tokens, and 1 draft with the bonus token
+    assert [len(one.drafted) for one in decode(TARGET, TARGET, (0,), 3, 9, seeded()).rounds] == [3, 3, 0]
+
+
+def test_a_cap_inside_an_accepted_block_cuts_it():
+    done = decode(TARGET, TARGET, (0,), 3, 6, seeded(), shrink=False)
+    whole, cut = done.rounds
+    assert (len(whole.tokens), whole.reason) == (4, "all accepted")
+    assert (len(cut.drafted), cut.accepted, len(cut.tokens), cut.reason) == (3, 3, 2, "cap")
+    assert cut.tokens == cut.drafted[:2] and cut.marks == ("accepted", "accepted")
+
+
+@pytest.mark.parametrize("shrink", [True, False])
+@pytest.mark.parametrize("eos", [None, 2])
+def test_however_it_ends_the_law_is_the_target_s(shrink, eos):
+    assert written(TARGET, DRAFT, (0,), 2, 3, eos, shrink=shrink) == texts_of(TARGET, (0,), 3, eos)
+
+
+def test_eos_before_the_cap_ends_the_text_and_after_it_does_not_count():
+    # Certain texts: 0, 1, 1, 1, … with eos = 1 and a cap of 1 or 2 inside the block.
+    model = Chain([[F(0), F(1)], [F(0), F(1)]], [F(1), F(0)])
+    for n, tokens, reason in ((1, (0,), "cap"), (2, (0, 1), "end of sequence"), (9, (0, 1), "end of sequence")):
+        (one,) = decode(model, model, (), 3, n, seeded(), 1, shrink=False).rounds
+        assert (one.tokens, one.reason) == (tokens, reason)
+
+
+# ---- γ that varies
+
+
+def test_gamma_may_be_chosen_before_each_round():
+    asked = []
+
+    def gamma(context, rounds):
+        asked.append((context, rounds))
+        return len(rounds)
+
+    done = decode(TARGET, TARGET, [0], gamma, 6, seeded())
+    assert [len(one.drafted) for one in done.rounds] == [0, 1, 2]
+    assert asked == [((0, *done.tokens[: n * (n + 1) // 2]), done.rounds[:n]) for n in range(3)]
+
+
+@pytest.mark.parametrize("eos", [None, 0])
+def test_gamma_that_depends_on_what_was_accepted_leaves_the_law(eos):
+    def gamma(context, rounds):
+        return 1 + (rounds[-1].accepted if rounds else 0) + (context[-1] == 2)
+
+    assert written(TARGET, DRAFT, (0,), gamma, 3, eos) == texts_of(TARGET, (0,), 3, eos)
+    assert written(TARGET, DRAFT, (0,), adaptive(1, most=2), 3) == texts_of(TARGET, (0,), 3)
+
+
+def test_the_adaptive_gamma_by_hand():
+    all_, none = Round((1, 1), 2, (1, 1, 1), "all accepted"), Round((1, 1), 0, (0,), "rejection")
+    size = adaptive(4, up=2, down=1, most=7)
+    rounds = [all_, all_, none, none, none, none, none, none, none]
+    assert [size((), rounds[:n]) for n in range(10)] == [4, 6, 7, 6, 5, 4, 3, 2, 1, 1]
+
+
+@pytest.mark.parametrize("answer", [-1, 1.5, None])
+def test_a_gamma_that_is_no_number_is_named(answer):
+    with pytest.raises(ValueError, match=rf"^gamma's answer is {answer}: give a whole number, at least 0"):
+        decode(TARGET, DRAFT, (0,), lambda context, rounds: answer, 3, seeded())
+
+
+# ---- one pass of the target, and vocabularies
+
+
+class Scored:
+    """A chain that answers for a block in one pass, and counts these."""
+
+    def __init__(self, chain):
+        self.chain, self.passes = chain, []
+
+    def __call__(self, context):
+        raise AssertionError("called once a row")
+
+    def score(self, context, drafts):
+        self.passes.append((context, drafts))
+        return np.array([self.chain((*context, *drafts[:n])) for n in range(len(drafts) + 1)])
+
+
+def test_a_target_that_scores_is_asked_once_a_round():
+    target = Scored(TARGET)
+    done = decode(target, DRAFT, (0,), 3, 12, seeded(4))
+    assert done == decode(TARGET, DRAFT, (0,), 3, 12, seeded(4))
+    assert [drafts for _, drafts in target.passes] == [one.drafted for one in done.rounds]
+    assert exact_law(speculative_round, Scored(TARGET), DRAFT, (0,), 2) == block_law(TARGET, DRAFT, (0,), 2)
+
+
+def test_rows_of_a_score_that_are_too_few_are_named():
+    target = Scored(TARGET)
+    target.score = lambda context, drafts: [TARGET(context)]
+    with pytest.raises(ValueError, match=r"^target.score returns 1 rows for 2 drafts: give one more than these"):
+        speculative_round(target, DRAFT, (0,), 2, seeded())
+    target.score = lambda context, drafts: [[1.5, 2.0, -1.0]]
+    with pytest.raises(InvalidDistribution, match=r"^target\[0, 2\] is -1.0: .*softmax"):
+        speculative_round(target, DRAFT, (0,), 0, seeded())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [("abcd", "the target has 3 tokens and the draft 4: a draft must have the target's tokens"),
+     ("acb", "token 1 is 'b' to the target and 'c' to the draft: a draft must have"),
+     ("abc", None), (None, None)],
+)  # fmt: skip
+def test_vocabularies_are_compared_at_the_start(words, message):
+    target, draft, ledger = Scored(TARGET), Scored(DRAFT), Ledger(seeded())
+    target.vocabulary, draft.vocabulary = tuple("abc"), words and tuple(words)
+    draft.__class__ = type("Draft", (Scored,), {"__call__": lambda self, context: DRAFT(context)})
+    for run in (
+        lambda: decode(target, draft, (0,), 2, 4, ledger),
+        lambda: speculative_round(target, draft, (0,), 2, ledger),
+    ):
+        if message is None:
+            run()
+            continue
+        with pytest.raises(ValueError, match=f"^{message}"):
+            run()
+    assert bool(ledger.taken()) == (message is None)
+
+
+# ---- streaming
+
+
+def test_rounds_are_handed_over_as_they_are_made():
+    ledger = Ledger(seeded(3))
+    stream = speculative_stream(TARGET, DRAFT, (0,), gamma=2, max_new_tokens=9, rng=ledger)
+    assert not ledger.taken(), "nothing is drawn before the first is asked for"
+    first = next(stream)
+    drawn = len(ledger.taken())
+    assert 0 < drawn <= 5
+    rest = tuple(stream)
+    assert (first, *rest) == decode(TARGET, DRAFT, (0,), 2, 9, seeded(3)).rounds and len(ledger.taken()) > drawn
+
+
+def test_a_stream_refuses_bad_arguments_when_it_is_made():
+    with pytest.raises(ValueError, match=r"^gamma is -1"):
+        speculative_stream(TARGET, DRAFT, (0,), gamma=-1, max_new_tokens=9, rng=seeded())
 
 
 @pytest.mark.parametrize("gamma", [1, 2])
@@ -267,9 +409,9 @@ def test_eos_as_a_draft_as_a_replacement_and_as_the_bonus(eos):
     def rounds(p, q, uniforms):
         return decode(always(*p), always(*q), (0,), 2, 9, Scripted(uniforms), eos).rounds
 
-    assert rounds((0.5, 0.5), (0.5, 0.5), [0.5, 0.0, 0.0, 0.0, 0.0]) == (Round((1, 0), 2, (1,)),)
-    assert rounds((0.0, 1.0), (1.0, 0.0), [0.0] * 4) == (Round((0, 0), 0, (1,)),)
-    assert rounds((0.5, 0.5), (0.5, 0.5), [0.0, 0.0, 0.0, 0.0, 0.5]) == (Round((0, 0), 2, (0, 0, 1)),)
+    assert rounds((0.5, 0.5), (0.5, 0.5), [0.5, 0.0, 0.0, 0.0, 0.0]) == (Round((1, 0), 2, (1,), END),)
+    assert rounds((0.0, 1.0), (1.0, 0.0), [0.0] * 4) == (Round((0, 0), 0, (1,), END),)
+    assert rounds((0.5, 0.5), (0.5, 0.5), [0.0, 0.0, 0.0, 0.0, 0.5]) == (Round((0, 0), 2, (0, 0, 1), END),)
 
 
 def test_eos_in_the_prompt_ends_nothing():
@@ -287,10 +429,15 @@ def test_records_and_tokens_agree(eos):
         assert isinstance(done, Decoded) and all(isinstance(one, Round) for one in rounds)
         assert {type(x) for one in rounds for x in (*one.tokens, *one.drafted, one.accepted)} == {int}
         assert tokens == sum((one.tokens for one in rounds), ())
-        for drafted, accepted, kept in rounds:
-            assert len(drafted) == 3 and 0 <= accepted <= 3
+        for at, (drafted, accepted, kept, reason) in enumerate(rounds):
+            assert len(drafted) == min(3, 6 - sum(len(one.tokens) for one in rounds[:at])) and 0 <= accepted <= 3
             assert all(a == b for a, b in zip(kept, drafted[:accepted], strict=False))
-            if accepted < 3 and len(kept) > accepted:
+            whole = "all accepted" if accepted == len(drafted) else "rejection"
+            assert reason == (END if eos is not None and kept[-1] == eos else whole)
+            if len(kept) > accepted:
+                last = "bonus" if accepted == len(drafted) else "corrected"
+                assert rounds[at].marks == ("accepted",) * accepted + (last,)
+            if accepted < len(drafted) and len(kept) > accepted:
                 assert kept[accepted] != drafted[accepted], "what is rejected has no residual, and does not come back"
         assert all(len(one.tokens) == one.accepted + 1 for one in rounds[:-1])
         seen[len(rounds)] += 1
@@ -314,7 +461,7 @@ def test_no_drafts_is_plain_sampling():
     rng, text = seeded(1), (0,)
     for _ in range(20):
         text += (categorical(TARGET(text), rng),)
-    done = decode(TARGET, "never asked", (0,), 0, 20, seeded(1))
+    done = decode(TARGET, lambda context: pytest.fail("the draft is asked"), (0,), 0, 20, seeded(1))
     assert done.tokens == text[1:] and all(one.drafted == () and one.accepted == 0 for one in done.rounds)
 
 
@@ -363,7 +510,8 @@ def test_eight_drafts():
         ({"gamma": -1}, ValueError, "gamma is -1: give a whole number, at least 0"),
         ({"gamma": 1.5}, ValueError, "gamma is 1.5: give a whole number, at least 0"),
         ({"gamma": None}, ValueError, "gamma is None: give a whole number, at least 0"),
-        ({"max_new_tokens": -2}, ValueError, "max_new_tokens is -2: give a whole number, at least 0"),
+        ({"max_new_tokens": 0}, ValueError, "max_new_tokens is 0: give a whole number, at least 1"),
+        ({"max_new_tokens": -2}, ValueError, "max_new_tokens is -2: give a whole number, at least 1"),
         ({"prompt": "to be"}, TypeError, r"prompt is 'to be': give token numbers, such as \(0, 2, 1\)"),
         ({"prompt": 3}, TypeError, "prompt is 3: give token numbers"),
         ({"prompt": [0.5]}, TypeError, r"prompt is \[0.5\]: give token numbers"),
@@ -374,8 +522,10 @@ def test_eight_drafts():
         ({"target": always(0.5, 0.4)}, InvalidDistribution, "target sums to 0.9"),
         ({"draft": always(0.5, -0.5, 1.0)}, InvalidDistribution, r"draft\[1\] is -0.5"),
         ({"draft": always(0.5, 0.5)}, InvalidDistribution,
-         r"draft returns a law of shape \(2,\): give it the target's vocabulary, 3 tokens"),
-        ({"draft": always(*[0.25] * 4)}, InvalidDistribution, r"draft returns a law of shape \(4,\)"),
+         "draft returns a law over 2 tokens, where the target's first is over 3: give both models one vocabulary"),
+        ({"draft": always(*[0.25] * 4)}, InvalidDistribution, "draft returns a law over 4 tokens"),
+        ({"target": lambda context: [1.0] if len(context) > 1 else [0.5, 0.25, 0.25]}, InvalidDistribution,
+         "target returns a law over 1 tokens, where the target's first is over 3"),
         ({"target": always([0.5, 0.5])}, InvalidDistribution,
          r"target returns a law of shape \(1, 2\): return one law, a vector"),
     ],
