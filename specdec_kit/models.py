@@ -22,7 +22,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from specdec_kit.distributions import Law, as_law
+from specdec_kit.distributions import Law, as_law, temperature, top_k, top_p
 from specdec_kit.sampling import categorical
 
 Model = Callable[[tuple[int, ...]], Law]
@@ -385,6 +385,56 @@ def smollm2() -> Captured:
     """
     with _reading(SMOLLM2) as file:
         return Captured(**file)
+
+
+class Processed:
+    """A model whose laws are reshaped before anything is drawn: by temperature, then top-k, then top-p.
+
+    A target and a draft may be reshaped each in its own way; what is verified is the target as it is reshaped here.
+    All else that a model has (`encode`, `vocabulary`, …) is reached through it.
+
+    Parameters
+    ----------
+    model : callable
+        Any model.
+    temperature : float
+        At least 0; 0 is greedy decoding, a one-hot law.
+    top_k : int, optional
+        Keep the most probable tokens, this many.
+    top_p : float, optional
+        Keep the most probable tokens, up to this mass.
+
+    Raises
+    ------
+    ValueError
+        Where a parameter is outside its range.
+
+    See Also
+    --------
+    specdec_kit.distributions.temperature, specdec_kit.distributions.top_k, specdec_kit.distributions.top_p
+    """
+
+    def __init__(self, model: Model, *, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None):
+        self.model, self._reshaping = model, (temperature, top_k, top_p)
+        self._reshape([0.5, 0.5])  # so that a wrong number is named now
+        if hasattr(model, "score"):
+            self.score = lambda context, drafts: self._reshape(model.score(context, drafts))
+
+    def _reshape(self, law: ArrayLike) -> Law:
+        t, k, mass = self._reshaping
+        law = as_law(law)
+        law = law if t == 1 else temperature(law, t)
+        law = law if k is None else top_k(law, k)
+        return law if mass is None else top_p(law, mass)
+
+    def __call__(self, context: tuple[int, ...]) -> Law:
+        """Reshaped law of the token that follows `context`, shape (vocabulary,)."""
+        return self._reshape(self.model(context))
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "model":  # while it is copied there is none yet
+            raise AttributeError(name)
+        return getattr(self.model, name)
 
 
 def generate(model: Model, prompt: Sequence[int], n: int, rng: Any) -> tuple[int, ...]:
