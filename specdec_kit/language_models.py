@@ -266,7 +266,7 @@ def load_smollm2(*, device: str | None = None, dtype: str = "float32", cache: bo
         import torch  # noqa: F401
         from transformers import AutoModelForCausalLM, AutoTokenizer
     folder = smollm2_folder()
-    with _without_bars():
+    with _quietly():
         file = {"gguf_file": SMOLLM2_WEIGHTS}
         return _loaded(AutoModelForCausalLM, AutoTokenizer, str(folder), file, device, dtype, cache)
 
@@ -335,17 +335,20 @@ def _loaded(
 
 
 @contextmanager
-def _without_bars() -> Iterator[None]:
-    """Load without progress bars: a notebook would store them, and they never come out the same."""
+def _quietly() -> Iterator[None]:
+    """Load without progress bars, which a notebook would store, and no two runs alike; and without mere warnings."""
     from tqdm import tqdm
+    from transformers.utils import logging
 
-    start = tqdm.__init__
+    start, kept, level = tqdm.__init__, vars(tqdm)["__init__"], logging.get_verbosity()
 
     def silent(bar: Any, *args: Any, **options: Any) -> None:
         start(bar, *args, **{**options, "disable": True})
 
     tqdm.__init__ = silent
+    logging.set_verbosity_error()
     try:
         yield
     finally:
-        tqdm.__init__ = start
+        tqdm.__init__ = kept
+        logging.set_verbosity(level)
