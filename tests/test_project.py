@@ -25,10 +25,10 @@ TOP = {
 
 # A module imports from those before it alone; the last two stand by themselves.
 LAYERS = [
-    "files", "extras", "distributions", "sampling", "law", "streams", "blocks", "schemes", "acceptance", "uncertainty",
-    "faults", "round_faults", "models", "language_models", "greedy", "timing", "evidence", "watch", "diagnosis",
-    "battery", "token_audit", "round_audit", "cache_audit", "audit", "adapters", "plots", "widgets", "selfcheck",
-    "environment", "copies",
+    "files", "extras", "distributions", "sampling", "law", "streams", "blocks", "schemes", "acceptance", "transcript",
+    "uncertainty", "faults", "round_faults", "models", "drafts", "language_models", "greedy", "timing", "evidence",
+    "watch", "diagnosis", "battery", "token_audit", "round_audit", "cache_audit", "audit", "adapters", "plots",
+    "widgets", "selfcheck", "environment", "copies",
 ]  # fmt: skip
 ALONE = {"environment", "copies"}
 # What a module may import from further down, inside a function only: the box of `predict`, and the version to keep.
