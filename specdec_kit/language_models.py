@@ -50,8 +50,9 @@ class LanguageModel:
     model, tokenizer
         As given.
     vocabulary : tuple of str
-        The token of each id, as the tokenizer spells it. Many a model has rows beyond them, to round its size up: they
-        stand for nothing, so they are cut off, and an id in between that stands for nothing has probability 0.
+        The token of each id, as the tokenizer spells it. Many a model has rows beyond them, to round its size up, each
+        of a family to another size: they stand for nothing and are cut off, so that the family has one vocabulary. An
+        id in between that stands for nothing is spelt "" and has probability 0.
     eos : int or None
         The token that ends a text, if there is one.
 
