@@ -401,8 +401,8 @@ def test_it_is_what_it_says(smollm2):
     assert best == " Paris"
 
 
-# In float32, over 30 layers, one pass and several were seen to differ by 4e-5 in a logit and by 3e-6 in a law. A token too
-# many in the cache changes a logit by more than 0.1.
+# In float32, over 30 layers, one pass and several were seen to differ by 4e-5 in a logit and by 3e-6 in a law.
+# A token too many in the cache changes a logit by more than 0.1.
 LOGITS, LAWS = 1e-3, 1e-4
 
 
