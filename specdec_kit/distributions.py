@@ -281,9 +281,8 @@ def temperature(p: ArrayLike, t: float) -> Law:
     if not 0 <= t < np.inf:
         raise ValueError(f"temperature is {t}: give a finite number, at least 0 (0 is greedy)")
     if t == 0:
-        one_hot = np.zeros_like(law)
-        np.put_along_axis(one_hot, law.argmax(axis=-1)[..., None], 1, axis=-1)
-        return one_hot
+        chosen = np.arange(law.shape[-1]) == law.argmax(axis=-1)[..., None]
+        return np.where(chosen, law * 0 + 1, law * 0)  # fractions stay fractions
     law = law.astype(np.float64)
     with np.errstate(divide="ignore", over="ignore"):  # log 0 = -inf, and such a token keeps probability 0
         return softmax(np.log(law / law.max(axis=-1, keepdims=True)) / float(t))

@@ -117,6 +117,15 @@ def bonus_from_draft(target: Any, draft: Any, context: Tokens, gamma: int, rng: 
     return verify(drafts, [*rows[:-1], draft(context + tokens(drafts))], rng)
 
 
+@_round("wrong", "Draws the last token from a residual in any case: after γ accepted drafts, from that of the last.",
+        "none")  # fmt: skip
+def forced_residual(target: Any, draft: Any, context: Tokens, gamma: int, rng: Any) -> Tokens:
+    drafts = propose(draft, context, gamma, rng)
+    *rows, last = score(target, context, drafts)
+    forced = _lacking(rows[-1], drafts[-1][1])
+    return verify(drafts, [*rows, forced if forced.any() else last], rng)
+
+
 @_round("wrong", "Min-p (half of the likeliest) is applied to the bonus token alone.", "vllm #42744, #42802")
 def min_p_on_bonus_alone(target: Any, draft: Any, context: Tokens, gamma: int, rng: Any) -> Tokens:
     drafts = propose(draft, context, gamma, rng)

@@ -328,3 +328,9 @@ def test_corners_of_the_shapers():
         top_k([0.5, 0.5], math.nan)
     with pytest.raises(InvalidDistribution, match=r"^every logit is -inf"):
         softmax([-math.inf, -math.inf])
+
+
+def test_greedy_fractions_stay_fractions():
+    law = temperature([F(1, 4), F(1, 2), F(1, 4)], 0)
+    assert law.tolist() == [0, 1, 0] and {type(x) for x in law} == {F}
+    assert top_p(top_k(law, 2), 0.9).tolist() == [0, 1, 0]  # and what is cut is still a law
