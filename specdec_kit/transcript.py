@@ -2,19 +2,21 @@
 
 import html
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from specdec_kit.acceptance import tally
 from specdec_kit.blocks import Round
 
-# A mark and a tint for each: black on these tints has a contrast of 14 : 1 or more, and the mark tells without colour.
-_MARKS = {"accepted": ("", ""), "corrected": ("✗", "#BFE8DA"), "bonus": ("+", "#D3ECF9")}
-_REJECTED = "#FBE3B5"
-_LEGEND = "plain: accepted draft; [a✗b]: draft a rejected, b in its place; [+b]: bonus token"
+# Black on each tint has a contrast of over 14 : 1; the signs ✗ and + tell the same without colour.
+_INK = "#000000"
+_TINTS = {"rejected": "#FBE3B5", "corrected": "#BFE8DA", "bonus": "#D3ECF9"}
+_SIGNS = str.maketrans({" ": "␣", "\n": "⏎", "\t": "⇥"})
 
 
 class Transcript:
     """A text with what became of each token, for a notebook and as plain text.
+
+    Between marks spaces and line ends are shown by signs, and a token without a text of its own (a part of a character
+    that later ones complete) as ∅.
 
     Parameters
     ----------
@@ -30,57 +32,74 @@ class Transcript:
         self.rounds, self.decode, self.prompt = tuple(rounds), decode, prompt
 
     def pieces(self) -> list[tuple[str, str, str]]:
-        """For each token its text, its mark and, where it was corrected, the text of the draft that was rejected."""
-        found = []
+        """For each token its text, its mark and, where it was corrected, the text of the draft that was rejected.
+
+        A text is what the token adds to those before it, since a character may take several tokens; one after another
+        they are the decoded text.
+        """
+        found: list[tuple[str, str, str]] = []
+        tokens: list[int] = []
+        text = ""
         for one in self.rounds:
             for n, (token, mark) in enumerate(zip(one.tokens, one.marks, strict=True)):
-                draft = self.decode([one.drafted[n]]) if mark == "corrected" else ""
-                found.append((self.decode([token]), mark, draft))
+                draft = self.decode([*tokens, one.drafted[n]])[len(text) :] if mark == "corrected" else ""
+                tokens.append(token)
+                longer = self.decode(tokens).rstrip("\N{REPLACEMENT CHARACTER}")  # a character that is not yet whole
+                found.append((longer[len(text) :], mark, draft))
+                text = longer
+        if found:  # it may never become whole
+            word, mark, draft = found[-1]
+            found[-1] = (word + self.decode(tokens)[len(text) :], mark, draft)
         return found
 
     def __repr__(self) -> str:
-        shown = {"corrected": "[{1}✗{0}]", "bonus": "[+{0}]"}
         text = "".join(
-            word if mark == "accepted" else shown[mark].format(_visible(word), _visible(draft))
-            for word, mark, draft in self.pieces()
+            word if mark == "accepted" else _bracketed(word, mark, draft) for word, mark, draft in self.pieces()
         )
-        return "\n".join([self.prompt + "│" + text, "", _LEGEND, self._sums()])
+        legend = _legend(lambda draft: _bracketed("b", "corrected" if draft else "bonus", draft))
+        return f"{self.prompt}│{text}\n\n{legend}\n{self._sums()}"
 
     def _repr_html_(self) -> str:
-        parts = [f'<span style="font-weight: bold">{html.escape(self.prompt)}</span>']
-        for word, mark, draft in self.pieces():
-            sign, tint = _MARKS[mark]
-            if mark == "accepted":
-                parts.append(html.escape(word))
-                continue
-            if draft:
-                parts.append(f'<del style="{_style(_REJECTED)}">{_inked(draft)}</del>')
-            parts.append(
-                f'<ins style="{_style(tint)}; text-decoration: none" title="{mark}">{sign}{_inked(word)}</ins>'
-            )
-        legend = (
-            f'plain: accepted draft; <del style="{_style(_REJECTED)}">rejected draft</del> and '
-            f'<ins style="{_style(_MARKS["corrected"][1])}; text-decoration: none">✗ what stands in its place</ins>; '
-            f'<ins style="{_style(_MARKS["bonus"][1])}; text-decoration: none">+ bonus token</ins>'
+        text = "".join(
+            html.escape(word) if mark == "accepted" else _tinted(word, mark, draft)
+            for word, mark, draft in self.pieces()
         )
-        text = '<div style="white-space: pre-wrap; font-family: monospace; line-height: 1.6">' + "".join(parts)
-        return f"{text}</div><p>{legend}<br>{self._sums()}</p>"
+        legend = _legend(lambda draft: _tinted("b", "corrected" if draft else "bonus", draft))
+        # What stands in <pre> is left alone by MathJax, whatever dollar signs there are.
+        return (
+            '<pre style="white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.6">'
+            f"<b>{html.escape(self.prompt)}│</b>{text}</pre><p>{legend}<br>{self._sums()}</p>"
+        )
 
     def _sums(self) -> str:
         sums, marks = tally(self.rounds), [mark for one in self.rounds for mark in one.marks]
-        counts = ", ".join(f"{marks.count(mark)} {mark}" for mark in _MARKS)
-        return f"{sums.tokens} tokens in {sums.rounds} rounds, {sums.tokens_per_round:.2f} a round: {counts}"
+        counts = ", ".join(f"{marks.count(mark)} {mark}" for mark in ("accepted", "corrected", "bonus"))
+        mean = f", {sums.tokens_per_round:.2f} a round" if sums.rounds else ""
+        return f"{sums.tokens} tokens in {sums.rounds} rounds{mean}: {counts}"
+
+
+def _legend(marked: Callable[[str], str]) -> str:
+    return f"plain: accepted draft; {marked('a')}: draft a rejected, b in its place; {marked('')}: bonus token b"
+
+
+def _bracketed(word: str, mark: str, draft: str) -> str:
+    """The token between marks; lines end where the token ends them, after the marks."""
+    before = f"{_visible(draft)}✗" if mark == "corrected" else "+"
+    return f"[{before}{_visible(word)}]" + "\n" * word.count("\n")
+
+
+def _tinted(word: str, mark: str, draft: str) -> str:
+    """The same on tints, with the rejected draft small, so that the text can be read past it."""
+    rejected, sign = "", "<small>+</small>"
+    if mark == "corrected":
+        rejected, sign = _span("del", "rejected", f"<small>{html.escape(_visible(draft))}✗</small>"), ""
+    return rejected + _span("ins", mark, sign + html.escape(_visible(word))) + "\n" * word.count("\n")
+
+
+def _span(tag: str, mark: str, content: str) -> str:
+    style = f"background: {_TINTS[mark]}; color: {_INK}; text-decoration: none"
+    return f'<{tag} style="{style}" title="{mark}">{content}</{tag}>'
 
 
 def _visible(text: str) -> str:
-    """A space or a line's end, where it stands between marks, as a sign that can be seen."""
-    return text.replace(" ", "␣").replace("\n", "⏎") if text.isspace() else text
-
-
-def _inked(text: str) -> str:
-    shown = html.escape(_visible(text))
-    return shown + "\n" * text.count("\n") if text.isspace() else shown
-
-
-def _style(tint: str) -> Any:
-    return f"background: {tint}; color: #000"
+    return text.translate(_SIGNS) or "∅"
