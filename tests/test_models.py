@@ -1,5 +1,6 @@
 """What gives p and q: chains, and the n-gram models against an independent computation."""
 
+import copy
 import pickle
 import subprocess
 import sys
@@ -12,9 +13,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from specdec_kit.blocks import speculative_decode
 from specdec_kit.distributions import InvalidDistribution
 from specdec_kit.law import exact_law
-from specdec_kit.models import Captured, Chain, NGram, continue_text, count_grams, generate, shakespeare, smollm2
+from specdec_kit.models import (
+    Captured,
+    Chain,
+    NGram,
+    Processed,
+    continue_text,
+    count_grams,
+    generate,
+    shakespeare,
+    smollm2,
+)
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
 TABLE = [[HALF, HALF], [THIRD, 1 - THIRD]]
@@ -315,6 +327,130 @@ def test_smollm2_knows_english_and_is_read_once():
     for text, word in (("The opposite of hot is", " cold"), ("Shall I compare thee to a summer's", " day")):
         p, _ = laws.laws(laws.contexts.index(text))
         assert laws.token(int(p.argmax())) == word
+
+
+# ---- reshaped
+
+
+def falling(context):
+    """The same law after every context."""
+    return np.array([0.4, 0.3, 0.2, 0.1])
+
+
+class Scored(Chain):
+    """A chain that scores a block in one pass."""
+
+    def score(self, context, drafts):
+        return np.stack([self((*context, *drafts[:n])) for n in range(len(drafts) + 1)])
+
+
+@pytest.mark.parametrize(
+    ("options", "law"),
+    [
+        ({}, [0.4, 0.3, 0.2, 0.1]),
+        ({"temperature": 0.5}, [16 / 30, 9 / 30, 4 / 30, 1 / 30]),
+        ({"temperature": 0}, [1, 0, 0, 0]),
+        ({"top_k": 2}, [4 / 7, 3 / 7, 0, 0]),
+        ({"top_p": 0.6}, [4 / 7, 3 / 7, 0, 0]),
+        # The order is that of transformers: temperature, then top-k, then top-p. The other way round this would be
+        # [4/7, 3/7, 0, 0], since 0.4 < 0.5 …
+        ({"top_k": 2, "top_p": 0.5}, [1, 0, 0, 0]),
+        # … this [16/25, 9/25, 0, 0], since 0.4 < 0.53 …
+        ({"temperature": 0.5, "top_p": 0.53}, [1, 0, 0, 0]),
+        # … and of 16, 9 and 4 in 29, two hold 0.85; of those in 30 and of 4, 3, 2, 1 in 10 it takes three.
+        ({"temperature": 0.5, "top_k": 3, "top_p": 0.85}, [16 / 25, 9 / 25, 0, 0]),
+        ({"temperature": 2, "top_k": 2, "top_p": 1}, np.array([2, 3**0.5, 0, 0]) / (2 + 3**0.5)),
+    ],
+)
+def test_a_reshaped_law_by_hand(options, law):
+    assert Processed(falling, **options)((0,)) == pytest.approx(law, abs=1e-12)
+
+
+def test_reshaping_leaves_a_law_that_it_does_not_change_as_it_is():
+    assert Processed(Chain(TABLE))((1,)).tolist() == [THIRD, 1 - THIRD]
+    assert Processed(Chain(TABLE), top_k=1)((1,)).tolist() == [0, 1]
+
+
+def test_a_block_is_scored_in_one_pass_and_reshaped_row_by_row():
+    chain = Scored([[0.5, 0.3, 0.2], [0.2, 0.2, 0.6], [0.1, 0.45, 0.45]])
+    made = Processed(chain, temperature=0.5, top_k=2)
+    rows = made.score((0,), (1, 2))
+    assert rows.shape == (3, 3)
+    assert np.array_equal(rows, [made(context) for context in ((0,), (0, 1), (0, 1, 2))])
+    assert rows[0] == pytest.approx([25 / 34, 9 / 34, 0])
+    assert np.array_equal(Processed(made, temperature=0).score((0,), (1,)), [[1, 0, 0], [0, 0, 1]])
+
+
+def test_a_model_that_scores_nothing_has_no_score_when_reshaped():
+    assert not hasattr(Processed(Chain(TABLE)), "score")
+
+
+def test_all_else_of_a_model_is_reached_through():
+    model = NGram.from_text("abracadabra", 1)
+    made = Processed(Processed(model, top_k=2), temperature=2)
+    assert (made.alphabet, made.vocabulary, made.order) == (model.alphabet, model.vocabulary, 1)
+    assert made.decode(made.encode("abba")) == "abba" and made.model.model is model
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = made.nothing
+
+
+@pytest.mark.parametrize("twin", [copy.copy, copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
+def test_a_reshaped_model_can_be_copied_and_kept(twin):
+    made = Processed(Chain(TABLE), temperature=0.5)
+    copied = twin(made)
+    assert type(copied) is Processed and copied((1,)).tolist() == made((1,)).tolist() == pytest.approx([1 / 5, 4 / 5])
+    assert copied.table.tolist() == TABLE
+
+
+def test_the_copy_of_a_model_that_scores_scores():
+    made = Processed(Scored([[0.5, 0.5], [0.25, 0.75]]), top_k=1)
+    assert copy.deepcopy(made).score((0,), (1,)).tolist() == [[1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"temperature": -0.5}, "temperature is -0.5"),
+        ({"temperature": float("nan")}, "temperature is nan"),
+        ({"temperature": float("inf")}, "temperature is inf"),
+        ({"top_k": 0}, "top_k keeps 0 tokens"),
+        ({"top_k": -3}, "top_k keeps -3 tokens"),
+        ({"top_p": 0.0}, "top_p keeps a mass of 0.0"),
+        ({"top_p": 1.5}, "top_p keeps a mass of 1.5"),
+    ],
+)
+def test_a_number_that_reshapes_nothing_is_named_when_the_model_is_made(options, named):
+    with pytest.raises(ValueError, match=f"^{named}"):
+        Processed(falling, **options)
+
+
+TARGET = Scored([[0.5, 0.3, 0.2], [0.1, 0.3, 0.6], [0.2, 0.45, 0.35]])
+DRAFT = Chain([[0.2, 0.2, 0.6], [0.3, 0.4, 0.3], [0.6, 0.3, 0.1]])
+
+
+def written(target, draft):
+    """Exact law of three tokens, by blocks of two drafts."""
+
+    def run(rng):
+        return speculative_decode(target, draft, (0,), gamma=2, max_new_tokens=3, rng=rng).tokens
+
+    return exact_law(run)
+
+
+@pytest.mark.parametrize("of_target", [{"temperature": 0.5}, {"top_k": 2}, {"temperature": 2, "top_p": 0.7}])
+@pytest.mark.parametrize("of_draft", [{}, {"temperature": 0}, {"temperature": 1.5, "top_k": 2}])
+def test_a_text_has_the_law_of_the_reshaped_target(of_target, of_draft):
+    target, draft = Processed(TARGET, **of_target), Processed(DRAFT, **of_draft)
+    law = written(target, draft)
+    assert law.total_variation(exact_law(generate, target, (0,), 3)) < 1e-9
+    assert law.total_variation(exact_law(generate, TARGET, (0,), 3)) > 0.05  # so the comparison could have failed
+
+
+@pytest.mark.parametrize("of_draft", [{}, {"temperature": 0}, {"temperature": 1.5, "top_k": 2}])
+def test_a_greedy_target_writes_one_text_whatever_the_draft(of_draft):
+    assert written(Processed(TARGET, temperature=0), Processed(DRAFT, **of_draft)) == {(0, 0, 0): 1}
+    start = Processed(Scored(np.roll(TARGET.table, 1, axis=1)), temperature=0)
+    assert written(start, Processed(DRAFT, **of_draft)) == {(1, 0, 1): 1}
 
 
 # ---- drawing
