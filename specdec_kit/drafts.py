@@ -11,19 +11,22 @@ References
 .. [2] Yang et al., "Inference with Reference: Lossless Acceleration of Large Language Models", arXiv:2304.04487.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from specdec_kit.blocks import Model, Round
+from specdec_kit.blocks import Model, Round, Tokens
 from specdec_kit.distributions import Law, as_law
-from specdec_kit.models import _reading, _token
+from specdec_kit.models import _token, data_file, reading
 
 SMOLLM2_NGRAM = "smollm2_ngram.npz"
 SMOLLM2_ROUNDS = "smollm2_rounds.npz"
+DRAFTS = ("lookup", "n-gram", "lookup, else n-gram")
+REASONS = ("rejection", "all accepted", "end of sequence", "cap")
 
 
 class PromptLookup:
@@ -69,7 +72,7 @@ class PromptLookup:
             if not len(longer):
                 break
             ends, length = longer, length + 1
-        return _token(tokens[ends[-1] + 1], self.vocabulary_size) if length >= self.shortest else None
+        return _token(int(tokens[ends[-1] + 1]), self.vocabulary_size) if length >= self.shortest else None
 
     def __call__(self, context: Sequence[int]) -> ArrayLike:
         """Law of the token that follows `context`, shape (vocabulary_size,)."""
@@ -166,7 +169,7 @@ class TokenNGram:
             numbers = contexts.astype(np.int64) @ len(self.vocabulary) ** np.arange(length)[::-1]
             if (np.diff(numbers) <= 0).any():
                 raise ValueError(f"the contexts of {length} tokens are not in ascending order: sort them, each once")
-            starts = np.concatenate([[0], np.cumsum(sizes)])
+            starts = np.append(0, np.cumsum(sizes, dtype=np.int64))
             self._levels.append((numbers, starts, tokens, weights.astype(float), rest.astype(float)))
 
     def __call__(self, context: Sequence[int]) -> Law:
@@ -205,6 +208,13 @@ _HIDDEN = sorted(set(range(256)) - set(_PRINTED))
 BYTES = {chr(byte): byte for byte in _PRINTED} | {chr(0x100 + n): byte for n, byte in enumerate(_HIDDEN)}
 
 
+def unpack_ngram(arrays: Mapping[str, Any]) -> TokenNGram:
+    """Model of the arrays of a file."""
+    vocabulary = arrays["vocabulary"].tobytes().decode().split("\n")
+    levels = [Rows(*(arrays[f"{name}{length}"] for name in Rows._fields)) for length in (1, 2)]
+    return TokenNGram(vocabulary, arrays["common"], *levels)
+
+
 @lru_cache(maxsize=1)
 def smollm2_ngram() -> TokenNGram:
     """Draft of SmolLM2-135M-Instruct by the last two tokens, from the counts in data/ (see data/README.md).
@@ -214,7 +224,72 @@ def smollm2_ngram() -> TokenNGram:
     DataError
         Where the counts are missing or damaged.
     """
-    with _reading(SMOLLM2_NGRAM) as file:
-        vocabulary = file["vocabulary"].tobytes().decode().split("\n")
-        levels = [Rows(*(file[f"{name}{length}"] for name in Rows._fields)) for length in (1, 2)]
-        return TokenNGram(vocabulary, file["common"], *levels)
+    with reading(path := data_file(SMOLLM2_NGRAM)), np.load(path) as file:
+        return unpack_ngram(file)
+
+
+class Run(NamedTuple):
+    """What was recorded of one text that was written by speculative decoding."""
+
+    kind: str
+    """What the prompt asks for: "copy", "edit", "code", "passage" or "open"."""
+    prompt: str
+    context: Tokens
+    """The tokens of the prompt."""
+    draft: str
+    """One of `DRAFTS`. Where "lookup" found nothing, it drafted nothing; the other two always drafted."""
+    temperature: float
+    """1.0: drawn from the laws as they are; 0.0: target and draft both take their likeliest token."""
+    seed: int
+    rounds: tuple[Round, ...]
+    overlaps: tuple[tuple[float, ...], ...]
+    """For each round, Σ min(p, q) at each place that it tested: the chance that the draft passes there."""
+
+    @property
+    def tokens(self) -> Tokens:
+        """What was written; `smollm2_ngram` has a `decode` for it."""
+        return tuple(token for one in self.rounds for token in one.tokens)
+
+
+def unpack_rounds(arrays: Mapping[str, Any]) -> tuple[Run, ...]:
+    """Runs of the arrays of a file, where each array holds its figures one run after another."""
+    columns = {name: iter(arrays[name].tolist()) for name in arrays}
+
+    def take(name: str, n: int) -> tuple[Any, ...]:
+        values = tuple(islice(columns[name], n))
+        if len(values) < n:
+            raise ValueError(f"{name} ends too early")
+        return values
+
+    prompts = [
+        (kind, prompt, take("contexts", length))
+        for kind, prompt, length in zip(*(columns[name] for name in ("kinds", "prompts", "lengths")), strict=True)
+    ]
+    runs = []
+    for prompt, draft, temperature, seed, count in zip(
+        *(columns[name] for name in ("prompt", "draft", "temperature", "seed", "rounds")), strict=True
+    ):
+        rounds = []
+        for gamma, accepted, kept, reason in zip(
+            *(take(name, count) for name in ("gamma", "accepted", "kept", "reason")), strict=True
+        ):
+            rounds.append(Round(take("drafted", gamma), accepted, take("tokens", kept), REASONS[reason]))
+        overlaps = tuple(take("overlaps", min(one.accepted + 1, len(one.drafted))) for one in rounds)
+        kind, text, context = prompts[prompt]
+        runs.append(Run(kind, text, context, DRAFTS[draft], temperature, seed, tuple(rounds), overlaps))
+    if left := [name for name, values in columns.items() if next(values, None) is not None]:
+        raise ValueError(f"{left} go on after the last run")
+    return tuple(runs)
+
+
+@lru_cache(maxsize=1)
+def smollm2_rounds() -> tuple[Run, ...]:
+    """Rounds of SmolLM2-135M-Instruct with each draft after each of some prompts, from data/ (see data/README.md).
+
+    Raises
+    ------
+    DataError
+        Where the rounds are missing or damaged.
+    """
+    with reading(path := data_file(SMOLLM2_ROUNDS)), np.load(path) as file:
+        return unpack_rounds(file)
