@@ -13,6 +13,7 @@ import numpy as np
 from specdec_kit.distributions import overlap, top_k
 from specdec_kit.evidence import discrepancy, readable
 from specdec_kit.law import Law, TooManyBranches, exact_law
+from specdec_kit.models import Chain, generate
 from specdec_kit.sampling import inverse_cdf
 
 Case = tuple[Any, ...]
@@ -465,6 +466,118 @@ def check_argmax_pairs(pairs: Callable[[], Any], sampler: Callable[[Any, Any, An
                 lambda: [True, True]
             ),
             "The second pair hides the fault as well: let q be above p at a token that is not the likeliest.": (
+                lambda: [False, False]
+            ),
+            "The pairs are the wrong way round: first the one that hides the fault.": lambda: [True, False],
+        },
+    )
+
+
+# lesson 05
+
+
+def check_mean_tokens(mean_tokens: Callable[[Any], Any]) -> Verdict:
+    """Lesson 05: tokens that a round brings on average, if draft n passes with chance alphas[n] once it is reached."""
+
+    def reached(alphas: Any) -> Any:
+        return np.cumprod([1.0, *alphas])
+
+    return check(
+        _on_a_list(mean_tokens),
+        [((0.8, 0.5),), ((0.9, 0.6, 0.3),), ((0.7,),), ((0.0, 0.9),), ((1.0, 1.0, 1.0),), ((),)],
+        lambda alphas: reached(alphas).sum(),
+        {
+            "One token more comes in every round, the corrected one or the bonus: add 1.": (
+                lambda alphas: reached(alphas).sum() - 1
+            ),
+            "A draft is kept only if all before it are: multiply the chances up to each place, then add.": (
+                lambda alphas: 1 + sum(alphas)
+            ),
+            "Multiply the chances up to each place before you add, and add 1 for the token that always comes.": sum,
+            "The closed form is for equal chances, and their mean does not replace them: go place by place.": (
+                lambda alphas: sum(np.mean(alphas or 0) ** n for n in range(len(alphas) + 1))
+            ),
+            "That is the chance that all drafts pass; a round that ends earlier brings tokens too.": (
+                lambda alphas: reached(alphas)[-1]
+            ),
+            "That counts the token that always comes and whole blocks; add the chance of each place in between.": (
+                lambda alphas: 1 + reached(alphas)[-1]
+            ),
+        },
+    )
+
+
+def _on_a_list(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`function` of a list that it may use up."""
+
+    def called(values: Any) -> Any:
+        return function(list(values))
+
+    called.__name__ = _name(function)
+    return called
+
+
+def check_round(round_: Callable[..., Any]) -> Verdict:
+    """Lesson 05: a round that passes the whole audit; what makes it slow and not wrong is said as well."""
+    from specdec_kit.audit import audit_decoder  # which takes SciPy with it
+
+    if not callable(round_):
+        return Verdict(False, f"{round_!r} is not callable: pass the function itself.")
+    report = audit_decoder(round_)
+    # A first token that is wrong makes all others wrong; and next, nothing tells more than the joint law.
+    telling = ("tokens", "law", "joint law")
+    found = sorted(report.findings, key=lambda one: telling.index(one.kind) if one.kind in telling else len(telling))
+    for one in found:
+        if not one.note:
+            return Verdict(False, f"{one.advice}{f' (found by: {one.name}, {one.case})' if one.case else ''}")
+    made = sum(one.passed is not None for one in report.checks)
+    notes = [f" {advice}" for advice in dict.fromkeys(one.advice for one in found)]
+    return Verdict(True, f"{_name(round_)} passes the audit, {made} checks.{''.join(notes)}")
+
+
+def check_row_pairs(pairs: Callable[[], Any], round_: Callable[..., Any]) -> Verdict:
+    """Lesson 05: two pairs of tables, target and draft; one hides that `round_` takes another row, one shows it."""
+    from specdec_kit.round_faults import write  # which takes SciPy with it
+
+    def chain(rows: Any, name: str) -> Chain:
+        try:
+            model = Chain(rows)
+        except ValueError as problem:
+            raise Fault(f"{name} is no table of laws: {problem}") from None
+        if len(model.table) not in (2, 3):
+            raise Fault(f"{name} is over {len(model.table)} tokens: take 2 or 3")
+        return model
+
+    def shows(which: str, tables: Any) -> bool:
+        target, draft = (
+            chain(rows, f"the {which} pair's {name}") for name, rows in zip(("target", "draft"), tables, strict=True)
+        )
+        if len(target.table) != len(draft.table):
+            raise Fault(f"the {which} pair's tables are of different size: give both the same tokens")
+        same = np.flatnonzero(np.abs(target.table - draft.table).max(axis=1) < 1e-9)
+        if len(same):
+            raise Fault(
+                f"the draft is to differ from the target in each row; in the {which} pair row {same[0]} is the same"
+            )
+        walked = _walked(write, round_, target, draft, (0,), 2, 3)
+        return bool(walked.total_variation(exact_law(generate, target, (0,), 3)) > 1e-9)
+
+    def shown(pairs: Any) -> list[bool]:
+        try:
+            hiding, showing = ((target, draft) for target, draft in pairs)
+        except (TypeError, ValueError):
+            raise Fault("two pairs are due: return ((target, draft), (target, draft)), each a list of rows") from None
+        return [shows("first", hiding), shows("second", showing)]
+
+    return check(
+        _answers(pairs, shown),
+        [()],
+        lambda: [False, True],
+        {
+            "The first pair shows the fault as well: what must the target be, for two of its rows to do the same?": (
+                lambda: [True, True]
+            ),
+            "The second pair hides the fault as well: let the target's law depend on the token before.": (
                 lambda: [False, False]
             ),
             "The pairs are the wrong way round: first the one that hides the fault.": lambda: [True, False],
