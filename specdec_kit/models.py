@@ -417,8 +417,6 @@ class Processed:
     def __init__(self, model: Model, *, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None):
         self.model, self._reshaping = model, (temperature, top_k, top_p)
         self._reshape([0.5, 0.5])  # so that a wrong number is named now
-        if hasattr(model, "score"):
-            self.score = lambda context, drafts: self._reshape(model.score(context, drafts))
 
     def _reshape(self, law: ArrayLike) -> Law:
         t, k, mass = self._reshaping
@@ -434,7 +432,8 @@ class Processed:
     def __getattr__(self, name: str) -> Any:
         if name == "model":  # while it is copied there is none yet
             raise AttributeError(name)
-        return getattr(self.model, name)
+        found = getattr(self.model, name)
+        return found if name != "score" else lambda context, drafts: self._reshape(found(context, drafts))
 
 
 def generate(model: Model, prompt: Sequence[int], n: int, rng: Any) -> tuple[int, ...]:
