@@ -182,9 +182,9 @@ def milliseconds(models, tokenizer, tokens=100):
         states = [model(prompt, use_cache=True) for model in models]
         for row in spent:
             for at, model in enumerate(models):
-                token, cache = states[at].logits[:, -1:].argmax(-1), states[at].past_key_values
+                token, cache = states[at].logits[:, -1:].argmax(-1), states[at].cache
                 start = time.process_time()
-                states[at] = model(token, past_key_values=cache, use_cache=True)
+                states[at] = model(token, cache=cache, use_cache=True)
                 row[at] = 1000 * (time.process_time() - start)
     return spent
 
