@@ -127,20 +127,21 @@ def write_texts(batch):
         Sum of the laws.
     """
     import torch
+    from transformers import DynamicCache
 
     lm, rng = target(), np.random.default_rng([SEED, batch])
     texts = fill(SUBJECTS, THINGS) if batch in BATCHES else fill(UNSEEN, UNSEEN_THINGS)
     openings = [list(lm.encode(text)) for text in texts]
     due = [openings[n].copy() for n in rng.permutation(len(openings))[:TEXTS]]
     tokens = np.array([[opening.pop(0)] + [0] * (LENGTH - 1) for opening in due])
-    drawn, total, cache, entries = np.zeros((TEXTS, LENGTH - 1), dtype=bool), 0, None, []
+    drawn, total, cache, entries = np.zeros((TEXTS, LENGTH - 1), dtype=bool), 0, DynamicCache(), []
     newline = lm.encode("\n")
     for at in range(LENGTH - 1):
         with torch.inference_mode():
             done = lm.model(torch.from_numpy(tokens[:, at : at + 1]), cache=cache, use_cache=True)
-            laws = done.logits[:, -1].float().softmax(-1).numpy()
-        cache = done.past_key_values
-        total += laws.sum(axis=0)
+            laws = done.logits[:, -1].float().softmax(-1)
+            total = total + laws.sum(0).double().numpy()
+        laws = laws.numpy()
         rows, likely = np.nonzero(laws > FLOOR)
         entries.append((rows * LENGTH + at, likely, laws[rows, likely]))
         for row, (law, u) in enumerate(zip(laws, rng.random(TEXTS), strict=True)):
