@@ -1,8 +1,8 @@
 """Drafts that cost next to nothing: copy what the text said before, or look up what the target tends to say.
 
-A `PromptLookup` proposes the token that followed the last time ([1]_, [2]_). It needs no network and no data, and is
-worth much where the text repeats its prompt: an edit, a summary, code. A `TokenNGram` looks the last two tokens up in a
-table: `smollm2_ngram` has one for SmolLM2-135M-Instruct, made of the laws that the network itself gave while it wrote.
+A `PromptLookup` proposes the token that followed the last time ([1]_, [2]_): it needs no network and no data, and lives
+on text that repeats its prompt or itself. A `TokenNGram` looks the last two tokens up in a table: `smollm2_ngram` has
+one for SmolLM2-135M-Instruct, made of the laws that the network itself gave while it wrote.
 And `smollm2_rounds` are rounds of speculative decoding that were recorded with these drafts and that network.
 
 References
