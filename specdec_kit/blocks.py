@@ -235,7 +235,7 @@ def check_models(target: Any, draft: Any) -> None:
                 f"{name} is {model!r}: give a model, a callable that takes the tokens so far and returns a law"
             )
     words, others = getattr(target, "vocabulary", None), getattr(draft, "vocabulary", None)
-    if words is None or others is None or words is others or words == others:
+    if words is None or others is None or (words := tuple(words)) == (others := tuple(others)):
         return
     remedy = "a draft must have the target's tokens, so take one of the same family"
     if len(words) != len(others):

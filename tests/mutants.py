@@ -212,7 +212,8 @@ MUTANTS = [
     # --- schemes
     Mutant("matching: keeps what differs", "schemes", "        if x != y:", "        if x == y:", "05"),
     Mutant("noise: uniform", "schemes", "-np.log1p(-rng.random(len(law)))", "rng.random(len(law))", ""),
-    Mutant("noise: not shared", "schemes", "zip(rows, noise, strict=False)]", "zip(rows, noise[::-1], strict=False)]", ""),
+    Mutant("noise: not shared", "schemes",
+           "zip(rows, noise, strict=False)]", "zip(rows, noise[::-1], strict=False)]", ""),
     Mutant("noise: p and q swapped", "schemes", "above / p[order] + below / q[order]",
            "above / q[order] + below / p[order]", "05"),
     Mutant("whole block: weights above 1", "schemes", "weight = min(1, weight *", "weight = (weight *", "05"),
