@@ -162,6 +162,7 @@ BLOCKS = {
     "residual_of_next_row": {**RIGHT, (0,): 0, (1,): F(4, 16)},
     "bonus_of_last_row": {**RIGHT, (1, 0): F(3, 16), (1, 1): F(1, 16)},
     "bonus_from_draft": {**RIGHT, (0, 0): F(4, 16), (0, 1): F(4, 16), (1, 0): F(2, 16), (1, 1): F(2, 16)},
+    "forced_residual": {(0, 0): F(8, 16), (1, 0): F(4, 16), (0,): F(4, 16)},  # p lacks 0 alone, whatever was drafted
     "min_p_on_bonus_alone": {(0, 0): F(8, 16), (1, 1): F(4, 16), (0,): F(4, 16)},
     "goes_on_after_rejection": {**RIGHT, (0, 0): F(7, 16), (0, 1): F(5, 16), (0,): 0},
     "bonus_after_rejection": {**RIGHT, (0, 0): F(7, 16), (0, 1): F(5, 16), (0,): 0},
