@@ -12,11 +12,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from specdec_kit.blocks import Decoded, Round, adaptive, speculative_decode, speculative_round, speculative_stream
+from specdec_kit.blocks import (
+    Decoded,
+    Round,
+    adaptive,
+    speculative_decode,
+    speculative_round,
+    speculative_stream,
+    token_verification,
+)  # fmt: skip
 from specdec_kit.distributions import InvalidDistribution
 from specdec_kit.law import exact_law
 from specdec_kit.models import Chain
 from specdec_kit.sampling import categorical
+from specdec_kit.schemes import block_verification, shared_noise, target_matching
 from specdec_kit.streams import Ledger, Scripted
 
 steady = settings(derandomize=True, deadline=None, database=None, max_examples=25)
@@ -281,6 +290,35 @@ def test_eos_before_the_cap_ends_the_text_and_after_it_does_not_count():
     for n, tokens, reason in ((1, (0,), "cap"), (2, (0, 1), "end of sequence"), (9, (0, 1), "end of sequence")):
         (one,) = decode(model, model, (), 3, n, seeded(), 1, shrink=False).rounds
         assert (one.tokens, one.reason) == (tokens, reason)
+
+
+SCHEMES = [token_verification, target_matching, shared_noise, block_verification]
+
+
+@settings(steady, max_examples=200)
+@given(
+    st.lists(st.integers(0, 6), min_size=1), st.integers(1, 12), st.sampled_from([None, 0, 1, 2]), st.booleans(),
+    st.sampled_from(SCHEMES), st.integers(0, 999),
+)  # fmt: skip
+def test_wherever_a_text_ends_it_keeps_its_promises(sizes, n, eos, shrink, scheme, seed):
+    floats = (Chain(np.array(rows, dtype=float)) for rows in (TABLE, GUESS))
+    done = decode(
+        *floats, (0,), lambda context, rounds: sizes[len(rounds) % len(sizes)], n, seeded(seed), eos,
+        shrink=shrink, scheme=scheme,
+    )  # fmt: skip
+    ended = eos in done.tokens
+    assert len(done.tokens) <= n and (ended or len(done.tokens) == n)
+    assert eos not in done.tokens[:-1], "no token after the end"
+    assert done.tokens == sum((one.tokens for one in done.rounds), ())
+    for at, one in enumerate(done.rounds):
+        left = n - sum(len(other.tokens) for other in done.rounds[:at])
+        size = sizes[at % len(sizes)]
+        assert len(one.drafted) == (min(size, left - 1) if shrink else size)
+        same = min(len(one.tokens), one.accepted)
+        assert 1 <= len(one.tokens) <= one.accepted + 1 and one.tokens[:same] == one.drafted[:same]
+        cut = len(one.tokens) <= one.accepted
+        assert (one.reason in (END, "cap")) >= cut and (one.reason == END) == (eos in one.tokens)
+        assert at == len(done.rounds) - 1 or one.reason in ("rejection", "all accepted")
 
 
 # ---- γ that varies
