@@ -219,7 +219,7 @@ MUTANTS = [
     Mutant("whole block: weights above 1", "schemes", "weight = min(1, weight *", "weight = (weight *", "05"),
     Mutant("whole block: weights forgotten", "schemes", "min(1, weight * rows", "min(1, rows", "05"),
     Mutant("whole block: the residual without its weight", "schemes", "accepted, lacking = n, left",
-           "accepted, lacking = n, np.maximum(rows[n] - laws[n], 0) if n < gamma else left", "05"),
+           "accepted, lacking = n, np.maximum(rows[n] - laws[n], 0) if n < gamma else left", ""),
     # --- acceptance
     Mutant("tokens a round: without the last", "acceptance", "range(gamma + 1))", "range(gamma))", "05"),
     Mutant("tally: all drafts count as tested", "acceptance",
