@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from specdec_kit.blocks import Model, Round, Tokens
 from specdec_kit.distributions import Law, as_law
-from specdec_kit.models import data_file, known_token, reading
+from specdec_kit.models import arrays, known_token
 
 SMOLLM2_NGRAM = "smollm2_ngram.npz"
 SMOLLM2_ROUNDS = "smollm2_rounds.npz"
@@ -208,11 +208,11 @@ _HIDDEN = sorted(set(range(256)) - set(_PRINTED))
 BYTES = {chr(byte): byte for byte in _PRINTED} | {chr(0x100 + n): byte for n, byte in enumerate(_HIDDEN)}
 
 
-def unpack_ngram(arrays: Mapping[str, Any]) -> TokenNGram:
+def unpack_ngram(file: Mapping[str, Any]) -> TokenNGram:
     """Model of the arrays of a file."""
-    vocabulary = arrays["vocabulary"].tobytes().decode().split("\n")
-    levels = [Rows(*(arrays[f"{name}{length}"] for name in Rows._fields)) for length in (1, 2)]
-    return TokenNGram(vocabulary, arrays["common"], *levels)
+    vocabulary = file["vocabulary"].tobytes().decode().split("\n")
+    levels = [Rows(*(file[f"{name}{length}"] for name in Rows._fields)) for length in (1, 2)]
+    return TokenNGram(vocabulary, file["common"], *levels)
 
 
 @lru_cache(maxsize=1)
@@ -224,7 +224,7 @@ def smollm2_ngram() -> TokenNGram:
     DataError
         Where the counts are missing or damaged.
     """
-    with reading(path := data_file(SMOLLM2_NGRAM)), np.load(path) as file:
+    with arrays(SMOLLM2_NGRAM) as file:
         return unpack_ngram(file)
 
 
@@ -251,9 +251,9 @@ class Run(NamedTuple):
         return tuple(token for one in self.rounds for token in one.tokens)
 
 
-def unpack_rounds(arrays: Mapping[str, Any]) -> tuple[Run, ...]:
+def unpack_rounds(file: Mapping[str, Any]) -> tuple[Run, ...]:
     """Runs of the arrays of a file, where each array holds its figures one run after another."""
-    columns = {name: iter(arrays[name].tolist()) for name in arrays}
+    columns = {name: iter(file[name].tolist()) for name in file}
 
     def take(name: str, n: int) -> tuple[Any, ...]:
         values = tuple(islice(columns[name], n))
@@ -291,5 +291,5 @@ def smollm2_rounds() -> tuple[Run, ...]:
     DataError
         Where the rounds are missing or damaged.
     """
-    with reading(path := data_file(SMOLLM2_ROUNDS)), np.load(path) as file:
+    with arrays(SMOLLM2_ROUNDS) as file:
         return unpack_rounds(file)

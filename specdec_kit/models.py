@@ -67,7 +67,7 @@ def reading(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _reading(name: str) -> Iterator[Any]:
+def arrays(name: str) -> Iterator[Any]:
     """Arrays of a file of data/, which are read and used within the block."""
     path = data_file(name)
     # NumPy checks the CRC of each array.
@@ -273,7 +273,7 @@ def _encode(text: str, ids: dict[str, int]) -> tuple[int, ...]:
 
 @lru_cache(maxsize=1)
 def _shakespeare() -> NGram:
-    with _reading(SHAKESPEARE) as file:
+    with arrays(SHAKESPEARE) as file:
         alphabet, order = str(file["alphabet"]), int(file["order"])
         last, children, counts = file["last"], file["children"], file["counts"].astype(np.int64)
         counts[counts == 0] = file["large"]
@@ -383,7 +383,7 @@ def smollm2() -> Captured:
     DataError
         Where the laws are missing or damaged.
     """
-    with _reading(SMOLLM2) as file:
+    with arrays(SMOLLM2) as file:
         return Captured(**file)
 
 

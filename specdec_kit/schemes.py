@@ -72,11 +72,11 @@ def _matched(drafted: Tokens, own: Iterable[int]) -> Round:
 
 
 def block_verification(target: Model, draft: Model, context: Tokens, gamma: int, rng: Any) -> Round:
-    """Test the drafts together: keep the longest part that passes ([1]_, Algorithm 2).
+    """Test the drafts together: keep the longest part that passes ([1]_).
 
     The first i drafts x have the weight w(i) = min(1, w(i − 1) p(x_i) / q(x_i)), w(0) = 1. They pass with the chance
     that the target, thinned to w(i), has mass left that the draft lacks, Σ(w p − q)₊, out of this and 1 − w; all γ of
-    them with w(γ). No scheme of this kind keeps more ([1]_, Theorem 2).
+    them with w(γ). No verification of drafts that are drawn like this keeps more ([1]_).
     The uniforms: one for each draft, one for each test, one for the last token.
     """
     drafted, laws = propose(draft, context, gamma, lambda q: inverse_cdf(q, rng.random()))

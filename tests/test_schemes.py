@@ -200,6 +200,13 @@ def test_block_verification_by_hand():
     assert kept(block_verification, p, q, 2) == F(7, 8)
 
 
+def test_block_verification_on_the_example_of_its_paper():
+    # arXiv 2403.10444, section 1: two drafts of two tokens; 10/9 are accepted token by token, and 11/9 as a block.
+    p, q = always(F(1, 3), F(2, 3)), always(F(2, 3), F(1, 3))
+    assert kept(token_verification, p, q, 2) == F(10, 9)
+    assert kept(block_verification, p, q, 2) == F(11, 9)
+
+
 # ---- uniform by uniform, and at the edges
 
 
