@@ -20,6 +20,7 @@ from specdec_kit.extras import needed
 with needed("lab"):
     import matplotlib
     from matplotlib.figure import Figure as Canvas
+    from matplotlib.ticker import MaxNLocator
 
 # One look for one thing, in every lesson: colours of Okabe and Ito (distinguishable without colour vision), and a
 # hatch or marker of its own for print.
@@ -273,6 +274,8 @@ def curves(
             ax.set_ylim(*ylim)
         if logx:
             ax.set_xscale("log")
+        elif all(isinstance(v, int | np.integer) for v in x):  # a place or a count is whole
+            ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         canvas.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
     lines = [f"{xlabel}: {', '.join(readable(v) for v in x)}"]
     lines += [f"{name}: {', '.join(readable(round(float(v), 4)) for v in y)}" for name, y in ys.items()]

@@ -352,7 +352,7 @@ class RoundAudit(Battery):
             error = np.sqrt(usual.var() + seen.var()) / np.sqrt(len(seen))
             self.add(
                 name, "four rounds, γ = 3", bool(seen.mean() >= usual.mean() - 5 * error),
-                "It keeps fewer tokens than the rule allows. The law does not suffer, the speed does: is the draft's "
+                "It keeps fewer tokens than the rule allows. That alone costs speed and no law: is the draft's "
                 "context or cache in step with what was kept, and is the bonus token drawn?",
                 expected=f"{usual.mean():.2f} on average", observed=f"{seen.mean():.2f}", note=True,
             )  # fmt: skip

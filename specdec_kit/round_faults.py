@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from specdec_kit.blocks import Decoded, speculative_round
+from specdec_kit import blocks
+from specdec_kit.blocks import Decoded, Tokens, speculative_round
 from specdec_kit.faults import Fault, _draw, _lacking, _residual, register
 
-Tokens = tuple[int, ...]
 Drafts = list[tuple[int, Any]]
 
 ROUNDS: dict[str, Fault] = {}
@@ -44,16 +44,12 @@ def tokens(drafts: Drafts) -> Tokens:
 
 def propose(draft: Any, context: Tokens, gamma: int, rng: Any) -> Drafts:
     """γ drafts, each with the law that it was drawn from."""
-    drafts: Drafts = []
-    for _ in range(gamma):
-        q = np.asarray(draft(context + tokens(drafts)))
-        drafts.append((_draw(q, rng.random()), q))
-    return drafts
+    return list(zip(*blocks.propose(draft, context, gamma, lambda q: _draw(q, rng.random())), strict=True))
 
 
 def score(target: Any, context: Tokens, drafts: Drafts) -> list[Any]:
     """The target's γ + 1 rows: its law at the place of each draft, and after the last."""
-    return [np.asarray(target(context + tokens(drafts[:n]))) for n in range(len(drafts) + 1)]
+    return blocks.score(target, context, tokens(drafts), [q for _, q in drafts])
 
 
 def verify(drafts: Drafts, rows: Sequence[Any], rng: Any, *, u: Sequence[Any] = (), lacking: Any = ()) -> Tokens:

@@ -182,6 +182,15 @@ def test_equal_factors_are_equal_steps():
     assert plots.curves([1, 10], {"a": [0, 1]}, **draw).canvas.axes[0].get_xscale() == "linear"
 
 
+def test_whole_places_have_whole_ticks():
+    def ticks(x):
+        axes = plots.curves(x, {"a": x}, xlabel="place", ylabel="share").canvas.axes[0]
+        return axes.xaxis.get_majorticklocs()
+
+    assert all(tick == int(tick) for tick in ticks([1, 2, 3, 4]))
+    assert any(tick != int(tick) for tick in ticks([1.0, 2.0, 3.0, 4.0]))
+
+
 def test_the_words_and_bars_of_a_histogram():
     figure = plots.histogram({"right": [0.1, 0.3, 0.6, 1.0], "wrong": [0, 0, 0.1, 0.9]}, xlabel="p-value", bins=2)
     assert figure.numbers.splitlines() == [
