@@ -132,20 +132,39 @@ class LanguageModel:
         FloatingPointError
             Where a logit is NaN or infinite.
         """
+        context, drafts = tuple(context), tuple(drafts)
+        found = self.rows(context, drafts).cpu().double().numpy().copy()
+        if np.isfinite(found).sum() < len(found) * (len(self.vocabulary) - len(self._holes)):  # the holes are -inf
+            raise self.not_finite(len(context) + len(drafts))
+        return found
+
+    def rows(self, context: Iterable[int], drafts: Iterable[int] = ()) -> Any:
+        """Logits as the tensor that the pass gives, on the model's device, for code that goes on there.
+
+        Parameters, and errors of what goes in, are those of `logits`. Whether a logit is finite is not asked, for the
+        answer would have to be waited for: where one turns out not to be, raise `not_finite`.
+
+        Returns
+        -------
+        torch.Tensor, shape (γ + 1, vocabulary)
+            float32, or float64 where the model is; -inf where an id stands for nothing.
+        """
         context, drafts = self._known(context), self._known(drafts)
         tokens, rows = context + drafts, len(drafts) + 1
         self._check_length(context, tokens)
         kept, cache = self._resume(tokens, len(context) - 1)
         found = self._run(tokens[kept:], cache, rows)
-        if not np.isfinite(found).all():
-            raise FloatingPointError(
-                f"after {len(tokens)} tokens a logit is NaN or infinite: load the model with dtype='float32', for "
-                "float16 may overflow, and see that its weights are whole"
-            )
         if self._cached:
             self._held = tokens, cache
-        found[:, self._holes] = -np.inf
         return found
+
+    def not_finite(self, tokens: int) -> FloatingPointError:
+        """Give up the cache, and return the error that says so: a logit after this many `tokens` is not finite."""
+        self._held = None
+        return FloatingPointError(
+            f"after {tokens} tokens a logit is NaN or infinite: load the model with dtype='float32', for "
+            "float16 may overflow, and see that its weights are whole"
+        )
 
     def score(self, context: Iterable[int], drafts: Iterable[int]) -> Law:
         """Laws of the token after `context` and after each of the drafts, from one pass.
@@ -195,7 +214,7 @@ class LanguageModel:
         cache.crop(kept - len(held))
         return kept, cache
 
-    def _run(self, new: tuple[int, ...], cache: Any, rows: int) -> np.ndarray[Any, Any]:
+    def _run(self, new: tuple[int, ...], cache: Any, rows: int) -> Any:
         """One pass over the tokens that are new; the last rows of its logits."""
         import torch
 
@@ -205,7 +224,10 @@ class LanguageModel:
         with torch.inference_mode():
             ids = torch.tensor([new], device=self.model.device)
             found = self.model(ids, use_cache=cache is not None, **options).logits[0, -rows:, : len(self.vocabulary)]
-            return found.cpu().double().numpy().copy()
+            found = found.to(torch.promote_types(found.dtype, torch.float32))
+            if self._holes:
+                found[:, self._holes] = -torch.inf
+            return found
 
 
 def _rolls_back(config: Any) -> bool:
@@ -288,9 +310,8 @@ def smollm2_folder() -> Path:
     return folder
 
 
-def _loaded(
-    models: Any, tokenizers: Any, name: str, file: dict[str, str], device: str | None, dtype: str, cache: bool
-) -> LanguageModel:
+def device_and_dtype(device: str | None, dtype: str) -> tuple[Any, Any]:
+    """PyTorch's own names of the two, or a ValueError where there is no such device or dtype."""
     import torch
 
     kinds = {kind: getattr(torch, kind) for kind in ("float32", "float64", "bfloat16", "float16")}
@@ -302,10 +323,17 @@ def _loaded(
         raise ValueError(f"device is {device!r}: PyTorch knows no such device, so give 'cpu' or 'cuda'") from None
     if place.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(f"device is {device!r}, and PyTorch finds no CUDA device here: leave it out to run on the CPU")
+    return place, kinds[dtype]
+
+
+def _loaded(
+    models: Any, tokenizers: Any, name: str, file: dict[str, str], device: str | None, dtype: str, cache: bool
+) -> LanguageModel:
+    place, kind = device_and_dtype(device, dtype)
 
     def read(**options: Any) -> tuple[Any, Any]:
         options |= {"trust_remote_code": False, **file}  # no code that comes with a model is run unasked
-        model = models.from_pretrained(name, dtype=kinds[dtype], **options)
+        model = models.from_pretrained(name, dtype=kind, **options)
         return model, tokenizers.from_pretrained(name, **options)
 
     try:

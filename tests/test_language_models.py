@@ -163,6 +163,41 @@ def test_the_rows_of_a_score_are_those_of_calls_one_by_one(kind):
     np.testing.assert_allclose(softmax(plain.logits(TEXT, DRAFTS)), rows, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "due"),
+    [("float64", "float64"), ("float32", "float32"), ("bfloat16", "float32"), ("float16", "float32")],
+)
+def test_rows_are_the_logits_as_a_tensor_where_the_model_runs(dtype, due):
+    model = LanguageModel(network().to(getattr(torch, dtype)), words(without=(7,)))
+    plain = LanguageModel(model.model, words(without=(7,)), cache=False)
+    rows = model.rows(TEXT, DRAFTS)
+    assert isinstance(rows, torch.Tensor) and rows.dtype == getattr(torch, due) and rows.device == model.model.device
+    assert rows.shape == (len(DRAFTS) + 1, SIZE) and (rows[:, 7] == -torch.inf).all()
+    np.testing.assert_array_equal(plain.logits(TEXT, DRAFTS), rows.double().numpy())
+    # The cache is cut as for logits, and the answer does not change under the caller's hands.
+    kept = rows.clone()
+    after = model.rows((*TEXT, *DRAFTS[:2], 0), DRAFTS).double().numpy()
+    wide = {"float64": 1e-12, "float32": 1e-4}.get(dtype, 0.2)  # of logits up to 5, in steps of 2⁻⁶ in bfloat16
+    due_after = plain.logits((*TEXT, *DRAFTS[:2], 0), DRAFTS)
+    left = np.delete(np.arange(SIZE), 7)
+    np.testing.assert_allclose(after[:, left], due_after[:, left], rtol=0, atol=wide)
+    assert torch.equal(rows, kept) and model.rows(TEXT).shape == (1, SIZE)
+
+
+def test_rows_do_not_ask_whether_they_are_finite_and_the_caller_can_say_so():
+    model = LanguageModel(network(), words())
+    right = model((*TEXT, 0))
+    embedding = model.model.get_input_embeddings().weight
+    kept = embedding[0].clone()
+    with torch.no_grad():
+        embedding[0] = torch.nan
+        assert model.rows((*TEXT, 0)).isnan().all()
+        error = model.not_finite(8)
+        embedding[0] = kept
+    assert str(error).startswith("after 8 tokens a logit is NaN or infinite: load the model with dtype='float32'")
+    np.testing.assert_allclose(model((*TEXT, 0)), right, rtol=0, atol=1e-12)
+
+
 def test_a_score_is_one_pass_over_the_new_tokens_alone(passes):
     model, run = passes
     model.score(TEXT, DRAFTS)
