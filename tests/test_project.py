@@ -26,8 +26,8 @@ TOP = {
 # A module imports from those before it alone; the last two stand by themselves.
 LAYERS = [
     "files", "extras", "distributions", "sampling", "law", "streams", "blocks", "schemes", "acceptance", "transcript",
-    "uncertainty", "faults", "round_faults", "models", "drafts", "language_models", "greedy", "timing", "evidence",
-    "watch", "diagnosis", "battery", "token_audit", "round_audit", "cache_audit", "audit", "adapters", "plots",
+    "uncertainty", "faults", "round_faults", "models", "drafts", "language_models", "torch_blocks", "random_models",
+    "greedy", "timing", "evidence", "watch", "diagnosis", "battery", "token_audit", "round_audit", "cache_audit", "audit", "adapters", "plots",
     "widgets", "selfcheck", "environment", "copies",
 ]  # fmt: skip
 ALONE = {"environment", "copies"}
