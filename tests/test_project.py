@@ -27,8 +27,8 @@ TOP = {
 LAYERS = [
     "files", "extras", "distributions", "sampling", "law", "streams", "blocks", "schemes", "acceptance", "transcript",
     "uncertainty", "faults", "round_faults", "models", "drafts", "language_models", "torch_blocks", "random_models",
-    "greedy", "timing", "evidence", "watch", "diagnosis", "battery", "token_audit", "round_audit", "cache_audit", "audit", "adapters", "plots",
-    "widgets", "selfcheck", "environment", "copies",
+    "greedy", "timing", "evidence", "watch", "diagnosis", "battery", "token_audit", "round_audit", "cache_audit",
+    "audit", "adapters", "plots", "widgets", "selfcheck", "environment", "copies",
 ]  # fmt: skip
 ALONE = {"environment", "copies"}
 # What a module may import from further down, inside a function only: the box of `predict`, and the version to keep.
