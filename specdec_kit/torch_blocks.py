@@ -161,7 +161,7 @@ def on_device(
     check_share(share)
 
     def laws(model: Any, context: Tokens, drafted: Tokens = ()) -> tuple[Any, Any]:
-        """Laws after the context and each of the drafts, and whether they come of numbers."""
+        """Laws after the context and after each of the drafts, and whether all logits are finite."""
         if not isinstance(model, LanguageModel):
             law = as_law(model(context), "draft")
             law = np.asarray(law if temperature == 1 else at_temperature(law, temperature), dtype=float)
@@ -207,7 +207,7 @@ def on_device(
             p, finite = laws(target, context, drafted)
             q = torch.cat([p[:0], *tried])
             if share:
-                p = torch.cat([share * q + (1 - share) * p[:gamma], p[gamma:]])
+                p = torch.cat([float(share) * q + float(1 - share) * p[:gamma], p[gamma:]])
             given = torch.tensor([drafted], dtype=torch.int64, device=device)
             accepted, last = fetch(
                 target, context + drafted, finite,
@@ -221,7 +221,7 @@ def on_device(
 
 
 def check_share(share: float) -> None:
-    """See that the share of q in what is verified against is one.
+    """See that `share`, of q in what is verified against, is from 0 to 1.
 
     Raises
     ------

@@ -111,7 +111,7 @@ def pair(torch):
 
 
 @pytest.mark.models
-@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("share", [0.0, 0.3, F(3, 4), 1.0])
 def test_on_a_device_the_drafted_places_are_mixed_and_the_last_is_not(pair, share):
     target, draft = pair
     seen = []
@@ -125,7 +125,7 @@ def test_on_a_device_the_drafted_places_are_mixed_and_the_last_is_not(pair, shar
     own = target.score(CONTEXT, done.drafted)
     laws = np.array([draft(CONTEXT + done.drafted[:n]) for n in range(2)])
     np.testing.assert_allclose(q, laws, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(p[:2], share * laws + (1 - share) * own[:2], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(p[:2], float(share) * laws + float(1 - share) * own[:2], rtol=0, atol=1e-12)
     np.testing.assert_allclose(p[2], own[2], rtol=0, atol=1e-12)
     assert np.abs(own[:2] - laws).sum() > 0.1, "no mixing would be seen"
 
