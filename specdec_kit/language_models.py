@@ -181,6 +181,10 @@ class LanguageModel:
         """Law of the token after `context`, shape (vocabulary,), float64; the caller's own."""
         return self.score(context, ())[0]
 
+    def forget(self) -> None:
+        """Empty the cache: the next text is read from its start."""
+        self._held = None
+
     def __repr__(self) -> str:
         dtype = str(self.model.dtype).removeprefix("torch.")
         return f"LanguageModel({type(self.model).__name__}, {len(self.vocabulary)} tokens, {dtype} on {self.device})"

@@ -8,6 +8,7 @@ References
 .. [1] Clopper, Pearson, "The Use of Confidence or Fiducial Limits", Biometrika 26 (1934).
 .. [2] Wilson, "Probable Inference, the Law of Succession, and Statistical Inference", JASA 22 (1927).
 .. [3] Ville, "Étude critique de la notion de collectif" (1939): P(a test martingale ever reaches 1/α) ≤ α.
+.. [4] Efron, Tibshirani, "An Introduction to the Bootstrap" (1993), chapter 13.
 """
 
 import csv
@@ -17,7 +18,7 @@ import json
 import os
 import platform
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -193,6 +194,51 @@ def goodness_of_fit(counts: ArrayLike, p: ArrayLike) -> Fit:
     if pearson >= reach:
         return Fit(pearson, "chi-square", token)
     return exact if exact.pvalue < reach else Fit(reach, "chi-square, raised", token)
+
+
+# ---- by resampling ----
+
+
+def bootstrap(
+    statistic: Callable[..., Any], *samples: ArrayLike, rng: Any, level: float = 0.95, resamples: int = 4000
+) -> tuple[float, float, float]:
+    """Value of a statistic with its percentile interval: what it gives on rows drawn again, with replacement ([4]_).
+
+    Parameters
+    ----------
+    statistic : callable
+        Takes the samples, each with an axis of resamples before its own, and returns one value for each: of sums or
+        medians over the last axis, such as ``lambda x: np.median(x, axis=-1)``.
+    *samples : array_like, shape (rows,)
+        Rows that belong together are drawn together: two times of one text, say.
+    rng : numpy.random.Generator
+        Source of the rows.
+    level : float
+        Confidence, in (0, 1). Of few rows (under ten or so) the interval covers somewhat less.
+    resamples : int
+        How often to draw.
+
+    Returns
+    -------
+    value, low, high : float
+
+    Raises
+    ------
+    ValueError
+        Where there are no rows, or not as many in each sample.
+    """
+    rows = [np.asarray(sample) for sample in samples]
+    count = len(rows[0]) if rows else 0
+    if count == 0 or any(sample.shape != (count,) for sample in rows):
+        raise ValueError(
+            f"the samples have the shapes {[sample.shape for sample in rows]}: give vectors, at least one and all of "
+            "one length"
+        )
+    # SciPy's bootstrap draws by rng.integers, whose stream may change between versions of NumPy.
+    picks = (rng.random((resamples, count)) * count).astype(np.int64)
+    drawn = np.asarray(statistic(*(sample[picks] for sample in rows)))
+    low, high = np.quantile(drawn, [(1 - _level(level)) / 2, (1 + level) / 2])
+    return float(np.asarray(statistic(*(sample[None] for sample in rows)))[0]), float(low), float(high)
 
 
 # ---- power ----

@@ -25,14 +25,16 @@ TOP = {
 
 # A module imports from those before it alone; the last two stand by themselves.
 LAYERS = [
-    "files", "extras", "distributions", "sampling", "law", "streams", "blocks", "schemes", "acceptance", "transcript",
-    "uncertainty", "faults", "round_faults", "models", "drafts", "language_models", "torch_blocks", "random_models",
-    "greedy", "timing", "evidence", "watch", "diagnosis", "battery", "token_audit", "round_audit", "cache_audit",
-    "audit", "adapters", "plots", "widgets", "selfcheck", "environment", "copies",
+    "files", "extras", "distributions", "sampling", "law", "streams", "clocks", "blocks", "schemes", "acceptance",
+    "transcript", "uncertainty", "faults", "round_faults", "models", "drafts", "language_models", "torch_blocks",
+    "random_models", "greedy", "timing", "recordings", "workloads", "evidence", "timing_run", "watch", "diagnosis",
+    "battery", "token_audit", "round_audit", "cache_audit", "audit", "adapters", "plots", "widgets", "selfcheck",
+    "environment", "copies",
 ]  # fmt: skip
 ALONE = {"environment", "copies"}
-# What a module may import from further down, inside a function only: the box of `predict`, and the version to keep.
-DEFERRED = {"evidence": {"widgets", "__version__"}, "uncertainty": {"__version__"}}
+# What a module may import from further down, where it is used only: the box of `predict`, the version to keep, the
+# command.
+DEFERRED = {"evidence": {"widgets", "__version__"}, "uncertainty": {"__version__"}, "timing": {"timing_run"}}
 
 
 def tracked():
