@@ -30,10 +30,11 @@ class Step(NamedTuple):
     """When it ran: the steps and texts of a recording are numbered together, from 0."""
     model: str
     what: str
-    """ "pass" of a network, "round" of the kit, "draft …" a call of that draft, "copy", "matmul", "verify", "load"."""
+    """ "copy" and "matmul" of the device; "start", the same pass from the first one on; "round" of the kit, "draft …" a
+    call of that draft, "pass" of the network alone; "direct" and "generate", a text without drafts; "verify"."""
     batch: int
     tokens: int
-    """Tokens of each text in the pass or round; of "copy" megabytes, of "matmul" the side of the matrices."""
+    """Of each text in the batch; of "copy" megabytes, of "matmul" the side, of "start" which pass it is."""
     warm: bool
     seconds: float
 

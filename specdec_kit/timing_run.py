@@ -22,7 +22,7 @@ import numpy as np
 
 from specdec_kit.acceptance import tally
 from specdec_kit.blocks import Tokens
-from specdec_kit.clocks import Clock, clock_of, shuffled
+from specdec_kit.clocks import Clock, HostClock, clock_of, shuffled
 from specdec_kit.drafts import PromptLookup, smollm2_ngram
 from specdec_kit.evidence import commit_of_kit
 from specdec_kit.models import DATA_FOLDERS, Processed, shakespeare
@@ -173,6 +173,38 @@ def out_of_memory(error: BaseException) -> bool:
     """Whether an error says that memory is out: PyTorch has a class for a card and a mere sentence for the host."""
     said = str(error).lower()
     return isinstance(error, MemoryError) or "out of memory" in said or "can't allocate memory" in said
+
+
+def time_start(session: Session, pair: Pair) -> None:
+    """Time the same pass from the first one after loading on; on a card without waiting for it, too."""
+    context = pair.encode(WORKLOADS["copy-heavy"][0])
+    clocks = {"start": session.clock} | ({"not synchronised": HostClock()} if session.device != "cpu" else {})
+    for what, clock in clocks.items():
+        for n in range(10):
+            pair.target.forget()
+            seconds = clock.time(partial(pair.target.rows, context))
+            session.recorder.add(Step(session.recorder.count, pair.name, what, 1, n, n > 0, seconds))
+
+
+def time_baseline(session: Session, pair: Pair) -> None:
+    """Time what writes without speculation: the kit's own way, and the ``generate`` of transformers; both greedy."""
+    import torch
+
+    network, plan, prompt = pair.target.model, session.plan, pair.encode(WORKLOADS["copy-heavy"][0])
+    direct = next(way for way in pair.ways if way.name == "direct")
+    target, options = settled(pair, pair.target, 0.0)
+    ids = torch.tensor([prompt], device=network.device)
+    writing = {"max_new_tokens": plan.tokens, "min_new_tokens": plan.tokens, "do_sample": False, "pad_token_id": 0}
+
+    def ours() -> Any:
+        options.update(gamma=0, max_new_tokens=plan.tokens, rng=session.rng(7))
+        return time_text(target, direct.draft, prompt, **options)
+
+    jobs: Jobs = {
+        ("direct", 1, plan.tokens): ours,
+        ("generate", 1, plan.tokens): lambda: network.generate(ids, attention_mask=torch.ones_like(ids), **writing),
+    }
+    session.steps(pair.name, jobs, max(1, plan.repeats // 3), 8)
 
 
 def time_rounds(session: Session, pair: Pair) -> None:
@@ -525,9 +557,13 @@ def run(options: argparse.Namespace, plan: Plan, session: Session) -> None:
         time_device(session)
         time_verification(session)
     for pair in pairs(options, plan, session):
+        network = networks and hasattr(pair.target, "model")
+        if network:
+            time_start(session, pair)
         time_rounds(session, pair)
-        if networks and hasattr(pair.target, "model"):
+        if network:
             time_passes(session, pair)
+            time_baseline(session, pair)
         time_texts(session, pair)
         if pair.name == "smollm2" and session.device == "cpu":
             time_repeated_prompts(session, pair)
