@@ -53,7 +53,9 @@ class CudaClock:
             import torch
         if not torch.cuda.is_available():
             raise ValueError(f"device is {device!r}, and PyTorch finds no CUDA device here: time on the CPU instead")
-        self.device = torch.device(device)
+        self.device, count = torch.device(device), torch.cuda.device_count()
+        if (self.device.index or 0) >= count:
+            raise ValueError(f"device is {device!r}, and PyTorch finds {count} here: their numbers begin at 0")
 
     def time(self, run: Callable[[], Any]) -> float:
         """Seconds of the card from the call of `run` until all that was ordered is done."""
@@ -70,8 +72,17 @@ class CudaClock:
 
 
 def clock_of(device: str) -> Clock:
-    """Clock of a device that PyTorch names: "cpu", "cuda", "cuda:1", …"""
-    return CudaClock(device) if device.startswith("cuda") else HostClock()
+    """Clock of a device that PyTorch names: "cpu", "cuda", "cuda:1", …
+
+    Raises
+    ------
+    ModuleNotFoundError, ValueError
+        As `CudaClock`; and a ValueError for another kind of device, for whose queue no clock here waits.
+    """
+    kind = device.partition(":")[0]
+    if kind not in ("cpu", "cuda"):
+        raise ValueError(f"device is {device!r}: there are clocks for 'cpu' and 'cuda'")
+    return CudaClock(device) if kind == "cuda" else HostClock()
 
 
 class SimulatedDevice:

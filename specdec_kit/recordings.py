@@ -144,30 +144,35 @@ class Recording:
         """Cost curve of one kind of steps: "pass" or "round"."""
         return CostCurve(self.samples(what, model=model, batch=batch))
 
-    def median(self, what: str, *, model: str | None = None) -> float:
+    def median(self, what: str, *, model: str | None = None, batch: int = 1) -> float:
         """Median seconds of the warm steps of one kind."""
-        found = [one.seconds for one in self.samples(what, model=model) if one.warm]
+        found = [one.seconds for one in self.samples(what, model=model, batch=batch) if one.warm]
         if not found:
             raise DataError(f"{self.name} has no steps {what!r}: it has {sorted({step.what for step in self.steps})}")
         return float(np.median(found))
 
     def cases(self) -> list[Case]:
-        """All cases that stand beside direct ones."""
+        """All cases that stand beside direct ones: at least one prompt was written both ways."""
         found = dict.fromkeys(Case(text.model, text.workload, text.temperature, text.method) for text in self.texts)
-        return [case for case in found if case.method != "direct" and case._replace(method="direct") in found]
+        return [case for case in found if case.method != "direct" and len(self._beside(case, lambda text: 0.0)[0])]
 
-    def by_prompt(self, case: Case, seconds: Callable[[Text], float] = lambda text: text.whole) -> Any:
-        """Median seconds over the repeats, for each prompt in turn, shape (prompts,)."""
+    def by_prompt(self, case: Case, seconds: Callable[[Text], float] = lambda text: text.whole) -> dict[int, float]:
+        """Mean seconds over the repeats of each prompt, by the prompt."""
         found: dict[int, list[float]] = {}
         for text in self.texts:
             if (text.model, text.workload, text.temperature, text.method) == case:
                 found.setdefault(text.prompt, []).append(seconds(text))
-        return np.array([np.median(found[prompt]) for prompt in sorted(found)])
+        return {prompt: float(np.mean(found[prompt])) for prompt in sorted(found)}
+
+    def _beside(self, case: Case, seconds: Callable[[Text], float]) -> tuple[Any, Any]:
+        """Seconds of writing directly and of a case, for the prompts that were written both ways."""
+        direct, way = self.by_prompt(case._replace(method="direct"), seconds), self.by_prompt(case, seconds)
+        both = [prompt for prompt in way if prompt in direct]
+        return np.array([direct[prompt] for prompt in both]), np.array([way[prompt] for prompt in both])
 
     def measured(self, case: Case) -> tuple[float, float, float]:
         """Speed-up over writing directly, prompts included, with a 95 % interval over the prompts: value, low, high."""
-        direct = case._replace(method="direct")
-        return ratio(self.by_prompt(direct), self.by_prompt(case), np.random.default_rng(0))
+        return ratio(*self._beside(case, lambda text: text.whole), np.random.default_rng(0))
 
     def predicted(self, case: Case) -> float:
         """Speed-up that the cost curve promises: the rounds as they were, each at the cost of its size.
@@ -181,8 +186,8 @@ class Recording:
         def promised(text: Text) -> float:
             return text.prompt_seconds + seconds_of_rounds(text.drafted, curve, call)
 
-        direct = case._replace(method="direct")
-        return float(self.by_prompt(direct, promised).sum() / self.by_prompt(case, promised).sum())
+        direct, way = self._beside(case, promised)
+        return float(direct.sum() / way.sum())
 
     def __repr__(self) -> str:
         device = self.provenance["device"]["name"]
@@ -199,7 +204,7 @@ def _read(path: Path) -> list[Any]:
         if tuple(head) != row._fields:
             raise ValueError(f"the columns are {head}")
         return [row(*(_value(kind, text) for kind, text in zip(kinds, line, strict=True))) for line in lines]
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, csv.Error) as error:
         raise DataError(
             f"{path.parent.name}/{path.name} is missing or damaged ({error}): get it again with "
             "`git checkout -- data`, or record anew"
@@ -234,6 +239,22 @@ def recordings(device: str = "") -> list[Recording]:
     places = [folder / FOLDER for folder in DATA_FOLDERS if (folder / FOLDER).is_dir()][:1]
     found = [Recording(file.parent) for place in places for file in sorted(place.glob(f"*/{PROVENANCE}"))]
     return [one for one in found if device in ("", one.provenance["device"]["kind"])]
+
+
+def recording(name: str) -> Recording:
+    """The recording of that name, the one of its folder.
+
+    Raises
+    ------
+    ValueError
+        Where there is none.
+    DataError
+        As `Recording`.
+    """
+    found = {one.name: one for one in recordings()}
+    if name not in found:
+        raise ValueError(f"no recording is named {name!r}: there are {', '.join(map(repr, found)) or 'none'}")
+    return found[name]
 
 
 class Recorder:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from specdec_kit.clocks import SimulatedDevice
 from specdec_kit.distributions import overlap, top_k
 from specdec_kit.evidence import discrepancy, readable
 from specdec_kit.law import Law, TooManyBranches, exact_law
@@ -583,3 +584,262 @@ def check_row_pairs(pairs: Callable[[], Any], round_: Callable[..., Any]) -> Ver
             "The pairs are the wrong way round: first the one that hides the fault.": lambda: [True, False],
         },
     )
+
+
+# lesson 06
+
+
+def check_time_ratio(time_ratio: Callable[..., Any]) -> Verdict:
+    """Lesson 06: how many times as long one run takes as another, on simulated devices, each with a trap of its own."""
+    kinds: dict[str, dict[str, float]] = {
+        "Wait for the device before each look at its clock: submit returns as soon as the order is given": {},
+        "The first run of each kind is slower: run each once or more before you count": {"cold": 1.0},
+        "One run says little where runs differ: take some hundred of each": {"noise": 0.5},
+        "The device slows down as it heats up: run the two in turns, not one after the other": {"drift": 1.0},
+        "Each trap by itself is passed, and all together are not: see that each run counts once": {
+            "cold": 1.0, "noise": 0.2, "drift": 0.02,
+        },
+    }  # fmt: skip
+    for advice, traps in kinds.items():
+        for seed, (slow, quick) in enumerate([(0.010, 0.008), (0.002, 0.005), (0.004, 0.001), (0.003, 0.003)]):
+            device = SimulatedDevice({"slow": slow, "quick": quick}, **traps, rng=np.random.default_rng(seed))
+            try:
+                found = time_ratio(device, "slow", "quick")
+                off = abs(float(found) / (slow / quick) - 1)
+            except NotImplementedError:
+                return Verdict(False, f"{_name(time_ratio)} is not written yet.")
+            except Exception as problem:
+                return Verdict(False, f"it raises {type(problem).__name__}: {problem}")
+            for name in {"slow", "quick"} - set(device.runs):
+                return Verdict(False, f'{name} was never run: device.submit("{name}") orders a run.')
+            if not off <= 0.05:
+                if discrepancy(quick / slow, found) <= 0.05 * quick / slow and slow != quick:
+                    return Verdict(False, "That is the ratio the other way round: the seconds of slow over quick's.")
+                due = f"{readable(slow / quick)} is due within 5 %; yours is {readable(found)}"
+                return Verdict(False, f"{advice}. ({due})")
+    return Verdict(True, f"{_name(time_ratio)} is right on {4 * len(kinds)} devices.")
+
+
+def check_speedup(speedup: Callable[..., Any]) -> Verdict:
+    """Lesson 06: the speed-up of γ drafts from α, the draft's cost, and a list of the costs of passes."""
+
+    def tokens(alpha: Any, gamma: int) -> Any:
+        return sum(alpha**n for n in range(gamma + 1))
+
+    def due(alpha: Any, gamma: int, c: Any, costs: Any) -> Any:
+        return tokens(alpha, gamma) / (costs[gamma] + gamma * c)
+
+    return check(
+        _on_lists(speedup),
+        [
+            (0.5, 2, 0.25, (1.0, 1.25, 2.0)),
+            (0.8, 3, 0.1, (1.0, 1.2, 1.3, 1.4, 2.0)),
+            (0.6, 2, 0.0, (1.0, 1.6, 1.3)),
+            (0.9, 0, 0.5, (1.0, 1.1)),
+            (1.0, 2, 0.05, (1.0, 1.1, 1.2)),
+            (0.0, 1, 0.1, (1.0, 1.4)),
+        ],
+        due,
+        {
+            "That is the textbook form, in which any pass costs 1: a pass over gamma + 1 tokens costs costs[gamma].": (
+                lambda alpha, gamma, c, costs: tokens(alpha, gamma) / (1 + gamma * c)
+            ),
+            "costs[n] is the pass over n drafts and one token more: a round of gamma drafts costs costs[gamma].": (
+                lambda alpha, gamma, c, costs: tokens(alpha, gamma) / (costs[max(gamma - 1, 0)] + gamma * c)
+            ),
+            "The draft is called gamma times, and each call costs c.": (
+                lambda alpha, gamma, c, costs: tokens(alpha, gamma) / (costs[gamma] + c)
+            ),
+            "The draft is called gamma times, not once more: the last token is the target's.": (
+                lambda alpha, gamma, c, costs: tokens(alpha, gamma) / (costs[gamma] + (gamma + 1) * c)
+            ),
+            "The drafts cost something too: add gamma times c.": (
+                lambda alpha, gamma, c, costs: tokens(alpha, gamma) / costs[gamma]
+            ),
+            "A round brings one token more than the drafts that pass, the corrected one or the bonus.": (
+                lambda alpha, gamma, c, costs: (tokens(alpha, gamma) - 1) / (costs[gamma] + gamma * c)
+            ),
+            "A draft is kept only if those before it are: 1 + alpha + alpha² + … tokens, not 1 + gamma times alpha.": (
+                lambda alpha, gamma, c, costs: (1 + gamma * alpha) / (costs[gamma] + gamma * c)
+            ),
+            "That is the time that is left; the speed-up is one over it.": (
+                lambda alpha, gamma, c, costs: 1 / due(alpha, gamma, c, costs)
+            ),
+        },
+    )  # fmt: skip
+
+
+def _on_lists(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, which gets each tuple as a list."""
+
+    def called(*values: Any) -> Any:
+        return function(*(list(value) if isinstance(value, tuple) else value for value in values))
+
+    called.__name__ = _name(function)
+    return called
+
+
+def check_crossover(crossover: Callable[..., Any]) -> Verdict:
+    """Lesson 06: the least batch at which a round of drafts brings no more tokens a second than writing directly."""
+
+    def gains(tokens: float, plain: Any, drafted: Any) -> list[tuple[int, bool]]:
+        return [(batch, tokens * plain[batch] > drafted[batch]) for batch in sorted(plain)]
+
+    def first(found: list[tuple[int, bool]]) -> int | None:
+        return next((batch for batch, gain in found if not gain), None)
+
+    def inside_out(tokens: float, plain: Any, drafted: Any) -> int | None:
+        return next((batch for batch, gain in gains(tokens, plain, drafted) if gain), None)
+
+    def last(tokens: float, plain: Any, drafted: Any) -> int | None:
+        return next((batch for batch, gain in reversed(gains(tokens, plain, drafted)) if gain), None)
+
+    def forgotten(tokens: float, plain: Any, drafted: Any) -> int | None:
+        return next((batch for batch in sorted(plain) if plain[batch] <= drafted[batch]), None)
+
+    return check(
+        crossover,
+        [
+            (4.0, {1: 1.0, 2: 1.0, 4: 1.0, 8: 1.0}, {1: 5.0, 2: 3.0, 4: 3.0, 8: 5.0}),
+            (2.0, {1: 10.0, 2: 11.0, 4: 12.0, 8: 14.0}, {1: 13.0, 2: 17.0, 4: 25.0, 8: 45.0}),
+            (3.0, {16: 9.0, 8: 4.0, 1: 1.0, 4: 2.0}, {16: 50.0, 8: 20.0, 1: 2.0, 4: 6.0}),
+            (1.5, {1: 1.0, 2: 1.0}, {1: 1.25, 2: 1.375}),
+            (1.0, {1: 1.0, 16: 2.0}, {1: 1.5, 16: 2.5}),
+        ],
+        lambda tokens, plain, drafted: first(gains(tokens, plain, drafted)),
+        {
+            "A round brings several tokens: hold tokens times a pass over one against a pass over all.": forgotten,
+            "That is the first batch with a gain; the first without one is asked for.": inside_out,
+            "That is the last batch with a gain; the first without one is asked for.": last,
+            "At equal times nothing is gained either: that batch counts already.": (
+                lambda tokens, plain, drafted: next(
+                    (batch for batch in sorted(plain) if tokens * plain[batch] < drafted[batch]), None
+                )
+            ),
+            "Go through the batches in order of size, whatever the order of the mapping is.": (
+                lambda tokens, plain, drafted: next(
+                    (batch for batch in plain if tokens * plain[batch] <= drafted[batch]), None
+                )
+            ),
+        },
+    )  # fmt: skip
+
+
+# lesson 07
+
+
+def check_brier(brier: Callable[..., Any]) -> Verdict:
+    """Lesson 07: Brier's score of stated probabilities, a dict, where one class came true."""
+
+    def due(stated: Any, truth: str) -> Any:
+        return sum((mass - (kind == truth)) ** 2 for kind, mass in stated.items())
+
+    return check(
+        _on_a_dict(brier),
+        [
+            ((("exact", 0.7), ("first token", 0.2), ("joint", 0.1)), "exact"),
+            ((("exact", 0.7), ("first token", 0.2), ("joint", 0.1)), "joint"),
+            ((("exact", 1.0), ("joint", 0.0)), "exact"),
+            ((("exact", 1.0), ("joint", 0.0)), "joint"),
+            ((("exact", 0.25), ("first token", 0.25), ("joint", 0.25), ("declared", 0.25)), "declared"),
+        ],
+        lambda stated, truth: due(dict(stated), truth),
+        {
+            "That is the term of the class that came true alone; what was given to the others counts too.": (
+                lambda stated, truth: (dict(stated)[truth] - 1) ** 2
+            ),
+            "That is the mean over the classes; the sum is asked for.": (
+                lambda stated, truth: due(dict(stated), truth) / len(stated)
+            ),
+            "Square each difference: |f − o| alone pays whoever exaggerates.": (
+                lambda stated, truth: sum(abs(mass - (kind == truth)) for kind, mass in stated)
+            ),
+            "The class that came true is to stand at 1, so that its term is (f − 1)².": (
+                lambda stated, truth: sum(mass**2 for _, mass in stated)
+            ),
+            "That is 1 less the sum: here less is better, so return the sum itself.": (
+                lambda stated, truth: 1 - due(dict(stated), truth)
+            ),
+        },
+    )
+
+
+def _on_a_dict(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, which gets its first argument, pairs, as a dict."""
+
+    def called(pairs: Any, *rest: Any) -> Any:
+        return function(dict(pairs), *rest)
+
+    called.__name__ = _name(function)
+    return called
+
+
+def _stopped(step: Callable[..., Any], *args: Any) -> str:
+    """Why a reader's step of the investigation did not come to its end; nothing where it did."""
+    try:
+        step(*args)
+    except NotImplementedError:
+        return f"{_name(step)} is not written yet."
+    except Fault as fault:
+        return f"{fault}."
+    except Exception as problem:  # whatever a reader's code raises becomes advice
+        return f"it raises {type(problem).__name__}: {problem}"
+    return ""
+
+
+def _lacking(case: Any, *parts: str) -> str:
+    """The first thing that these parts of the rubric lack."""
+    return next((mark.lacks for mark in case.marks() if mark.what in parts and mark.lacks), "")
+
+
+def check_predictions(from_labels: Callable[[Any], Any], case: Any) -> Verdict:
+    """Lesson 07: a prediction for each sampler, made by ``case.predict`` before the first draw."""
+    wrong = _stopped(from_labels, case) or _lacking(case, "predictions")
+    if wrong:
+        return Verdict(False, wrong)
+    return Verdict(True, f"{len(case.predicted)} predictions, before the first draw.")
+
+
+def check_conclusions(investigate: Callable[[Any], Any], case: Any) -> Verdict:
+    """Lesson 07: draws from each sampler, and a verdict on each with its reason; not yet whether it is right."""
+    parts = ("seeds and raw results", "verdicts with confidence", "reasons, in words")
+    wrong = _stopped(investigate, case) or _lacking(case, *parts)
+    if wrong:
+        return Verdict(False, wrong)
+    certain = [name for name, made in case.verdicts.items() if max(made.stated.values()) == 1]
+    careful = f" Of {', '.join(certain)} you are certain: no draws bring that." if certain else ""
+    return Verdict(True, f"{len(case.verdicts)} verdicts, {case.spent:,} of {case.budget:,} draws.{careful}")
+
+
+def check_counterexample(counterexample: Callable[[Any], Any], case: Any) -> Verdict:
+    """Lesson 07: a text that came too often or too rarely, kept by ``case.show_counterexample``, with the reason."""
+    wrong = _stopped(counterexample, case)
+    if wrong:
+        return Verdict(False, wrong)
+    if case.counterexample is None:
+        return Verdict(False, "Nothing was kept: give draws and a text to case.show_counterexample.")
+    if not case.counterexample.because:
+        return Verdict(False, "Say why the law is not the target's: because=…, a sentence.")
+    return Verdict(True, f"{case.counterexample}.")
+
+
+def check_transfer(transfer: Callable[[], Any], case: Any) -> Verdict:
+    """Lesson 07: the arguments of ``case.try_transfer``; whether the prediction was right is told, not graded."""
+
+    def tried() -> None:
+        answer = transfer()
+        if not isinstance(answer, Mapping) or answer.keys() != {"quantity", "unit", "change", "predicted"}:
+            raise Fault("return a dict with quantity, unit, change and predicted")
+        case.try_transfer(**answer)
+
+    tried.__name__ = _name(transfer)
+    wrong = _stopped(tried)
+    return Verdict(not wrong, wrong or f"{case.transfer}.")
+
+
+def check_investigation(case: Any) -> Verdict:
+    """Lesson 07: whether the report has every part; each that is missing is told in a sentence."""
+    missing = case.missing()
+    if missing:
+        return Verdict(False, " ".join(missing))
+    return Verdict(True, "the report has every part; what is in words is for your teacher.")

@@ -75,7 +75,7 @@ def measure(
             f"{len(jobs)} jobs, {repeats} repeats, {warmup} to warm up: give at least one job and one repeat"
         )
     clock, names, samples = clock or HostClock(), list(jobs), []
-    with _bar(progress, len(jobs) * (repeats + warmup)) as bar:
+    with progress_bar(progress, len(jobs) * (repeats + warmup)) as bar:
         for turn in range(-warmup, repeats):
             if turn > 0 and time.monotonic() > until:
                 break
@@ -85,7 +85,7 @@ def measure(
     return samples
 
 
-def _bar(name: str, total: int) -> Any:
+def progress_bar(name: str, total: int) -> Any:
     """Progress bar on stderr; a silent one where it has no name."""
     with needed("lab"):
         from tqdm import tqdm
@@ -359,7 +359,7 @@ def time_text(
     clock : Clock
         The wall clock if not given.
     fresh : bool
-        Begin with an empty cache. Else the target may have read the prompt before, and a repeated prompt looks fast.
+        Begin with empty caches. Else a model may have read the prompt before, and a repeated prompt looks fast.
     **options
         Those of `speculative_decode`: gamma, max_new_tokens, rng, …
 
@@ -368,8 +368,9 @@ def time_text(
     Timed
     """
     clock, made = clock or HostClock(), []
-    if fresh and hasattr(target, "forget"):
-        target.forget()
+    for model in (target, draft) if fresh else ():
+        if hasattr(model, "forget"):
+            model.forget()
     reading = clock.time(lambda: target(prompt))
     writing = clock.time(lambda: made.append(speculative_decode(target, draft, prompt, **options)))
     return Timed(reading, writing, made[0].rounds)

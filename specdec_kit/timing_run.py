@@ -27,7 +27,7 @@ from specdec_kit.drafts import PromptLookup, smollm2_ngram
 from specdec_kit.evidence import commit_of_kit
 from specdec_kit.models import DATA_FOLDERS, Processed, shakespeare
 from specdec_kit.recordings import FOLDER, Recorder, Recording, Step, Text, blocks_of
-from specdec_kit.timing import forward_pass, measure, time_text, whole_round
+from specdec_kit.timing import forward_pass, measure, progress_bar, time_text, whole_round
 from specdec_kit.workloads import WORKLOADS
 
 Jobs = dict[tuple[str, int, int], Callable[[], Any]]
@@ -114,10 +114,10 @@ class Session:
             print(sentence, file=sys.stderr)
         self.recorder.provenance["notes"] = self.notes
 
-    def steps(self, model: str, jobs: Jobs, repeats: int, seed: int) -> None:
+    def steps(self, model: str, jobs: Jobs, repeats: int, *purpose: int) -> None:
         """Time jobs, named by what, batch and tokens, and keep the steps."""
         samples = measure(
-            jobs, rng=self.rng(seed), repeats=repeats, clock=self.clock, until=self.until,
+            jobs, rng=self.rng(*purpose), repeats=repeats, clock=self.clock, until=self.until,
             progress="" if self.quiet else f"{model}: {next(iter(jobs))[0]}",
         )  # fmt: skip
         rows: list[Step] = []
@@ -207,8 +207,12 @@ def time_baseline(session: Session, pair: Pair) -> None:
     session.steps(pair.name, jobs, max(1, plan.repeats // 3), 8)
 
 
-def time_rounds(session: Session, pair: Pair) -> None:
-    """Time whole rounds with drafts for nothing, at each temperature, and a call of each draft."""
+def time_rounds(session: Session, pair: Pair, repeat: int) -> None:
+    """Time whole rounds with drafts for nothing, at each temperature, and a call of each draft.
+
+    A part of them comes before each repeat of the texts, so that a machine that drifts does so for both.
+    """
+    repeats = max(1, session.plan.repeats // session.plan.text_repeats)
     context = pair.encode(WORKLOADS["copy-heavy"][0])[-200:]
     jobs: Jobs = {}
     for temperature in pair.temperatures:
@@ -216,7 +220,7 @@ def time_rounds(session: Session, pair: Pair) -> None:
         drafts = context[: max(session.plan.sizes)]
         run = whole_round(target, context, drafts, session.rng(1), **scheme)
         jobs |= {(named("round", temperature), 1, n): partial(run, n) for n in session.plan.sizes}
-    session.steps(pair.name, jobs, session.plan.repeats, 2)
+    session.steps(pair.name, jobs, repeats, 2, repeat)
     calls: Jobs = {}
     for way in pair.ways:
         if way.most and not way.sweep:
@@ -225,7 +229,7 @@ def time_rounds(session: Session, pair: Pair) -> None:
                 own = pair.scheme and hasattr(draft, "rows")  # then it drafts on the device, as a target writes
                 call = partial(whole_round(draft, context, (), session.rng(1), **scheme), 1) if own else None
                 calls[named(f"draft {way.name}", temperature), 1, 1] = call or partial(draft, context)
-    session.steps(pair.name, calls, 2 * session.plan.repeats, 3)
+    session.steps(pair.name, calls, 2 * repeats, 3, repeat)
 
 
 def named(what: str, temperature: float) -> str:
@@ -240,8 +244,8 @@ def settled(pair: Pair, model: Any, temperature: float) -> tuple[Any, dict[str, 
     return (model if temperature == 1 else Processed(model, temperature=temperature)), {}
 
 
-def time_texts(session: Session, pair: Pair) -> None:
-    """Time whole texts, in every way: each repeat in an order of its own."""
+def time_texts(session: Session, pair: Pair, repeat: int) -> None:
+    """Time whole texts, in every way, in an order of their own."""
     plan = session.plan
     jobs = [
         (workload, prompt, temperature, way)
@@ -251,17 +255,13 @@ def time_texts(session: Session, pair: Pair) -> None:
         for way in pair.ways
         if not way.sweep or (workload, temperature) == ("copy-heavy", 1.0)
     ]
-    from tqdm import tqdm
-
-    bar = tqdm(desc=f"{pair.name}: texts", total=len(jobs) * plan.text_repeats, disable=session.quiet, leave=False)
-    with bar:
-        for repeat in range(plan.text_repeats):
-            for n in shuffled(len(jobs), session.rng(4, repeat)):
-                if session.late:
-                    session.note(f"{pair.name}: texts end in repeat {repeat + 1}, the time was up.")
-                    return
-                session.recorder.add(timed(session, pair, *jobs[n], repeat))
-                bar.update()
+    with progress_bar("" if session.quiet else f"{pair.name}: texts {repeat + 1}", len(jobs)) as bar:
+        for n in shuffled(len(jobs), session.rng(4, repeat)):
+            if session.late:
+                session.note(f"{pair.name}: texts end in repeat {repeat + 1}, the time was up.")
+                return
+            session.recorder.add(timed(session, pair, *jobs[n], repeat))
+            bar.update()
 
 
 def timed(
@@ -285,6 +285,7 @@ def timed(
 def time_repeated_prompts(session: Session, pair: Pair) -> None:
     """Time each open-ended prompt twice, with a target and a draft that remember the first time: how not to time."""
     if session.late:
+        session.note(f"{pair.name}: no repeated prompts, the time was up.")
         return
     for prompt in range(session.plan.prompts):
         lookup = Remembering(len(pair.target.vocabulary))
@@ -322,9 +323,12 @@ def time_verification(session: Session) -> None:
         drafted = torch.randint(plan.vocabulary, (plan.rows, 1), generator=made, device=place)
         uniforms = torch.rand(plan.rows, 2, generator=made, device=place)
         sets.append((p / p.sum(-1, keepdim=True), q / q.sum(-1, keepdim=True), drafted, uniforms))
-    verifiers = {"verify": verify_blocks}
-    if place.type == "cuda":
-        verifiers["verify, compiled"] = torch.compile(verify_blocks, dynamic=False)
+    verifiers = {"verify": verify_blocks, "verify, compiled": torch.compile(verify_blocks, fullgraph=True)}
+    try:
+        verifiers["verify, compiled"](*sets[0])
+    except Exception as why:  # a compiler that is missing, or that fails, in whatever way
+        session.note(f"The verification is not compiled here: {type(why).__name__}.")
+        del verifiers["verify, compiled"]
     turn = iter(range(10**9))
     jobs: Jobs = {
         (name, plan.rows, plan.vocabulary): partial(lambda verify: verify(*sets[next(turn) % len(sets)]), verify)
@@ -370,7 +374,8 @@ def shape_pair(target: str, draft: str, share: float, device: str) -> Pair:
     from specdec_kit.torch_blocks import on_device
 
     dtype = "bfloat16" if device.startswith("cuda") else "float32"
-    big, small = (random_llama(size, device=device, dtype=dtype) for size in (target, draft))
+    # Each with weights of its own: of one size and one seed the two would be one model, and every draft would pass.
+    big, small = (random_llama(size, device=device, dtype=dtype, seed=n) for n, size in enumerate((target, draft)))
     name = f"llama {target} by {draft}, acceptance set to {share:g} and more"
     ways = (Way("direct", small, 0, 0), Way("draft", small, 4, 4))
     return Pair(
@@ -384,7 +389,8 @@ def hub_pair(target: str, draft: str, device: str, plan: Plan) -> Pair:
 
     dtype = "bfloat16" if device.startswith("cuda") else "float32"
     big, small = (load(name, device=device, dtype=dtype) for name in (target, draft))
-    return Pair(f"{target} by {draft}", big, lookups(big, plan, ("draft", small)), big.encode, on(device))
+    name = f"{without_folders(target)} by {without_folders(draft)}"
+    return Pair(name, big, lookups(big, plan, ("draft", small)), big.encode, on(device))
 
 
 def character_pair() -> Pair:
@@ -448,11 +454,17 @@ def driver() -> str:
         return "unknown"
 
 
-def folder_of(said: dict[str, Any], out: Path | None) -> Path:
+def without_folders(argument: str) -> str:
+    """An argument whose path, if it is a whole one, is its last part: the rest says only whose machine it was."""
+    option, sign, path = argument.rpartition("=")
+    return option + sign + (Path(path).name if Path(path).is_absolute() else path)
+
+
+def folder_of(said: dict[str, Any], out: Path | None, name: str | None = None) -> Path:
     """Where a recording goes: into data/timing of a clone, else into timing/ here."""
     device = said["device"]
-    name = device["name"] if device["kind"] == "cuda" else f"{device['name']} {device['cores']} cores"
-    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    cores = "" if device["kind"] == "cuda" else f" {device['cores']} cores"
+    slug = re.sub(r"[^a-z0-9]+", "-", (name or device["name"] + cores).lower()).strip("-")
     clone = DATA_FOLDERS[1]
     return (out or (clone / FOLDER if clone.is_dir() else Path(FOLDER))) / slug
 
@@ -460,6 +472,8 @@ def folder_of(said: dict[str, Any], out: Path | None) -> Path:
 def pairs(options: argparse.Namespace, plan: Plan, session: Session) -> Iterator[Pair]:
     """Pairs to time, one after the other, so that one is gone before the next is loaded."""
     device, target, draft = options.device, options.target, options.draft
+    if target == "none":
+        return
     if target == "characters":
         yield character_pair()
     elif target == "smollm2":
@@ -496,8 +510,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="less of everything: two minutes on two cores")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, …; default: %(default)s")
     parser.add_argument(
-        "--target", help="smollm2, characters, llama-SIZE (random weights: tiny, 135M, 1B, 3B, 8B), or a name on the "
-        "hub; default: smollm2, and on a card llama-8B too",
+        "--target", help="smollm2, characters, llama-SIZE (random weights: tiny, 135M, 1B, 3B, 8B), a name on the hub, "
+        "or none for the device alone; default: smollm2, and on a card llama-8B too",
     )  # fmt: skip
     parser.add_argument("--draft", help="draft of a llama or of a model of the hub: llama-SIZE, or a name")
     parser.add_argument("--share", type=float, default=0.7, help="acceptance of a llama's draft; default: %(default)s")
@@ -505,14 +519,16 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--minutes", type=float, help="begin nothing new after so long; default: 7 on a card, else none"
     )
     parser.add_argument("--seed", type=int, default=0, help="default: %(default)s")
-    parser.add_argument("--out", type=Path, help="folder to record into; default: data/timing")
+    parser.add_argument("--name", help="of the folder to record into; default: that of the device")
+    parser.add_argument("--out", type=Path, help="where that folder is to be; default: data/timing")
     return parser.parse_args(arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Time, and print what came out; with --record keep it."""
     options = parse(arguments)
-    command = " ".join(["python -m specdec_kit.timing", *(sys.argv[1:] if arguments is None else arguments)])
+    given = map(without_folders, sys.argv[1:] if arguments is None else arguments)
+    command = " ".join(["python -m specdec_kit.timing", *given])
     plan, minutes = QUICK if options.quick else Plan(), options.minutes
     if minutes is None:
         minutes = 7.0 if options.device.startswith("cuda") else float("inf")
@@ -522,7 +538,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         clock_of(options.device)
         said = provenance(options.device, options.seed, command)
         return record(options, plan, said, time.monotonic() + 60 * minutes)
-    except (ValueError, ModuleNotFoundError, OSError) as error:
+    except (ValueError, MemoryError, ModuleNotFoundError, OSError) as error:
         print(f"Nothing was timed: {error}", file=sys.stderr)
         return 2
 
@@ -532,16 +548,18 @@ def record(options: argparse.Namespace, plan: Plan, said: dict[str, Any], until:
     from tempfile import TemporaryDirectory
 
     with nullcontext() if options.record else TemporaryDirectory() as scratch:
-        recorder = Recorder(folder_of(said, options.out if options.record else Path(str(scratch))), said)
+        recorder = Recorder(folder_of(said, options.out if options.record else Path(str(scratch)), options.name), said)
         session = Session(recorder, plan, options.device, options.seed, until)
         start = time.monotonic()
         try:
             run(options, plan, session)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, ValueError, MemoryError, ModuleNotFoundError, OSError) as why:
+            if not (recorder.count or isinstance(why, KeyboardInterrupt)):
+                raise
             kept = f"{recorder.count} rows are kept in {recorder.folder.name}" if options.record else "nothing is kept"
-            session.note(f"Broken off after {time.monotonic() - start:.0f} seconds: {kept}.")
+            session.note(f"{str(why) or 'Broken off'}, after {time.monotonic() - start:.0f} seconds; {kept}.")
             recorder.write()
-            return 130
+            return 130 if isinstance(why, KeyboardInterrupt) else 1
         recorder.write(finished=True, seconds=round(time.monotonic() - start, 1))
         recording = Recording(recorder.folder)
         print(recording, *summary(recording), sep="\n")
@@ -560,13 +578,17 @@ def run(options: argparse.Namespace, plan: Plan, session: Session) -> None:
         network = networks and hasattr(pair.target, "model")
         if network:
             time_start(session, pair)
-        time_rounds(session, pair)
-        if network:
             time_passes(session, pair)
             time_baseline(session, pair)
-        time_texts(session, pair)
+        for repeat in range(plan.text_repeats):
+            time_rounds(session, pair, repeat)
+            time_texts(session, pair, repeat)
+            if session.late and repeat + 1 < plan.text_repeats:
+                session.note(f"{pair.name}: {repeat + 1} of {plan.text_repeats} repeats, the time was up.")
+                break
         if pair.name == "smollm2" and session.device == "cpu":
             time_repeated_prompts(session, pair)
+        del pair  # before the next is loaded
 
 
 def summary(recording: Recording) -> Iterable[str]:

@@ -228,7 +228,7 @@ def bootstrap(
         Where there are no rows, or not as many in each sample.
     """
     rows = [np.asarray(sample) for sample in samples]
-    count = len(rows[0]) if rows else 0
+    count = rows[0].size if rows else 0
     if count == 0 or any(sample.shape != (count,) for sample in rows):
         raise ValueError(
             f"the samples have the shapes {[sample.shape for sample in rows]}: give vectors, at least one and all of "

@@ -209,6 +209,17 @@ def test_a_score_is_one_pass_over_the_new_tokens_alone(passes):
     assert run == [(1, len(TEXT) + 4), (1, 1 + 4), (1, 1 + 4), (1, 1 + 4), (1, 1), (1, 2)]
 
 
+def test_after_forgetting_a_text_is_read_from_its_start(passes):
+    model, run = passes
+    laws = []
+    for n in range(3):
+        laws.append(model(TEXT))
+        if n == 1:
+            model.forget()
+    assert run == [(1, len(TEXT)), (1, 1), (1, len(TEXT))]
+    np.testing.assert_allclose(laws[2], laws[0], rtol=0, atol=1e-12)
+
+
 def test_a_round_asks_the_target_once(passes):
     target, run = passes
     draft = LanguageModel(network(seed=1), words())
