@@ -17,6 +17,7 @@ from specdec_kit.uncertainty import (
     AnytimeTest,
     Fit,
     binomial_pvalues,
+    bootstrap,
     clopper_pearson,
     detectable_bias,
     draws_for,
@@ -421,3 +422,101 @@ def test_other_bad_input_is_named():
             AnytimeTest([0.5, 0.5]).update(tokens)
     with pytest.raises(ValueError, match="11 of 10 draws"):
         clopper_pearson(11, 10)
+
+
+# --- by resampling
+
+
+class Given:
+    """A source that has nothing but `random`, and gives what it is told."""
+
+    def __init__(self, numbers):
+        self.numbers = np.asarray(numbers)
+
+    def random(self, shape):
+        return self.numbers.reshape(shape)
+
+
+def mean(rows):
+    return rows.mean(axis=-1)
+
+
+def test_a_sample_that_does_not_vary_leaves_no_doubt():
+    assert bootstrap(mean, [3.0] * 7, rng=np.random.default_rng(0)) == (3, 3, 3)
+    assert bootstrap(lambda x: np.median(x, axis=-1), [5], rng=np.random.default_rng(0)) == (5, 5, 5)
+
+
+def test_all_resamples_of_two_rows_by_hand():
+    # Uniforms below ½ pick the first row. The four resamples have the means 0, 2, 2 and 4, each with ¼.
+    source = Given([[0, 0.49], [0.49, 0.5], [0.5, 0], [0.999999, 0.5]])
+    assert bootstrap(mean, [0, 4], rng=source, resamples=4, level=0.999) == (
+        2,
+        pytest.approx(0.003),
+        pytest.approx(3.997),
+    )
+    # Between the order statistics a quantile goes straight: at 1/6 it is half way from 0 to 2.
+    assert bootstrap(mean, [0, 4], rng=source, resamples=4, level=2 / 3) == (2, pytest.approx(1), pytest.approx(3))
+    assert bootstrap(mean, [0, 4], rng=source, resamples=4, level=1 / 4) == (2, 2, 2)
+
+
+@pytest.mark.parametrize(("level", "low", "high"), [(0.4, 2, 2), (0.6, 0, 4), (0.95, 0, 4)])
+def test_the_law_of_two_rows_that_are_drawn(level, low, high):
+    # Of 4,000 resamples a quarter has the mean 0. That over 30 % have it, or under 20 %, so that the quantile at 0.3 or
+    # 0.2 is another, has a chance below 10⁻¹².
+    assert max(stats.binom.sf(1199, 4000, 0.25), stats.binom.cdf(800, 4000, 0.25)) < 1e-12
+    assert bootstrap(mean, [4, 0], rng=np.random.default_rng(1), level=level) == (2, low, high)
+
+
+@pytest.mark.parametrize("rows", [40])
+def test_coverage_of_the_bootstrap(rows):
+    rng, tries = np.random.default_rng(9), 1500
+    inside = {0.95: 0, 0.8: 0}
+    for _ in range(tries):
+        sample = rng.normal(size=rows)
+        for level in inside:
+            _, low, high = bootstrap(mean, sample, rng=rng, level=level, resamples=600)
+            inside[level] += low <= 0 <= high
+    # A resample has the variance (n − 1) s² / n², where s² / n is due of a mean: it covers as Student's t falls within
+    # z √((n − 1)/n). Its quantiles are taken to be normal, which is good to a point in 100.
+    for level, count in inside.items():
+        due = 1 - 2 * stats.t.sf(stats.norm.isf((1 - level) / 2) * np.sqrt(1 - 1 / rows), rows - 1)
+        low, high = wrongly(due, tries)
+        assert low - 0.01 * tries <= count <= high + 0.01 * tries
+    assert inside[0.8] < wrongly(0.92, tries)[0] - 0.01 * tries, "control: less confidence covers less"
+
+
+def test_rows_that_belong_together_are_drawn_together():
+    def share(a, b):
+        return a.sum(axis=-1) / b.sum(axis=-1)
+
+    rows = np.array([1.0, 2.0, 4.0, 8.0])
+    assert bootstrap(share, 3 * rows, rows, rng=np.random.default_rng(0)) == (3, 3, 3)
+    value, low, high = bootstrap(share, 3 * rows, rows[::-1], rng=np.random.default_rng(0))
+    assert value == 3 and high - low > 3, "control: rows that do not belong together"
+    seen = []
+    bootstrap(lambda a, b: seen.append((a, b)) or mean(a), [1, 2, 3], [10, 20, 30], rng=np.random.default_rng(0))
+    assert [a.shape for a, _ in seen] == [(4000, 3), (1, 3)] and all((10 * a == b).all() for a, b in seen)
+    assert all((np.unique(a) == [1, 2, 3]).all() for a, _ in seen), "each row may come"
+
+
+def test_a_bootstrap_draws_by_random_alone_and_is_repeated_by_its_seed():
+    sample = [1.0, 2.0, 5.0, 9.0]
+
+    def found(seed):
+        return bootstrap(mean, sample, rng=np.random.default_rng(seed), resamples=50)
+
+    numbers = np.random.default_rng(3).random((50, 4))
+    assert found(3) == found(3) == bootstrap(mean, sample, rng=Given(numbers), resamples=50) != found(4)
+
+
+@pytest.mark.parametrize("samples", [[], [[]], [[1, 2], [1, 2, 3]], [[[1, 2], [3, 4]]], [3.0]])
+def test_a_bootstrap_of_what_are_no_rows_is_refused(samples):
+    with pytest.raises(
+        ValueError, match=r"^the samples have the shapes \[.*\]: give vectors, at least one and all of "
+    ):
+        bootstrap(lambda *rows: rows[0].sum(axis=-1), *samples, rng=np.random.default_rng(0))
+
+
+def test_a_bootstrap_names_a_level_that_is_none():
+    with pytest.raises(ValueError, match="level is 95: give a confidence between 0 and 1"):
+        bootstrap(mean, [1, 2], rng=np.random.default_rng(0), level=95)
