@@ -26,15 +26,18 @@ TOP = {
 # A module imports from those before it alone; the last two stand by themselves.
 LAYERS = [
     "files", "extras", "distributions", "sampling", "law", "streams", "clocks", "blocks", "schemes", "acceptance",
-    "transcript", "uncertainty", "faults", "round_faults", "models", "drafts", "language_models", "torch_blocks",
-    "random_models", "greedy", "timing", "recordings", "workloads", "evidence", "timing_run", "watch", "diagnosis",
-    "battery", "token_audit", "round_audit", "cache_audit", "audit", "adapters", "plots", "widgets", "selfcheck",
-    "environment", "copies",
+    "transcript", "uncertainty", "faults", "round_faults", "models", "mysteries", "drafts", "language_models",
+    "torch_blocks", "random_models", "greedy", "timing", "recordings", "workloads", "evidence", "investigation",
+    "timing_run", "watch", "diagnosis", "battery", "token_audit", "round_audit", "cache_audit", "audit", "adapters",
+    "plots", "widgets", "selfcheck", "environment", "copies",
 ]  # fmt: skip
 ALONE = {"environment", "copies"}
 # What a module may import from further down, where it is used only: the box of `predict`, the version to keep, the
 # command.
-DEFERRED = {"evidence": {"widgets", "__version__"}, "uncertainty": {"__version__"}, "timing": {"timing_run"}}
+DEFERRED = {
+    "evidence": {"widgets", "__version__"}, "uncertainty": {"__version__"}, "investigation": {"__version__"},
+    "timing": {"timing_run"},
+}  # fmt: skip
 
 
 def tracked():
