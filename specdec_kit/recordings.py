@@ -39,6 +39,15 @@ class Step(NamedTuple):
     seconds: float
 
 
+class Case(NamedTuple):
+    """What is compared with writing directly: the same prompts at the same temperature, by way of a draft."""
+
+    model: str
+    workload: str
+    temperature: float
+    method: str
+
+
 class Text(NamedTuple):
     """One timed text."""
 
@@ -64,6 +73,11 @@ class Text(NamedTuple):
     """Of the tokens, the prompt left out."""
 
     @property
+    def case(self) -> Case:
+        """What it is an example of."""
+        return Case(self.model, self.workload, self.temperature, self.method)
+
+    @property
     def drafted(self) -> dict[int, int]:
         """Rounds with so many drafts, by the number of drafts."""
         return {int(size): int(count) for size, count in (pair.split("x") for pair in self.blocks.split())}
@@ -72,15 +86,6 @@ class Text(NamedTuple):
     def whole(self) -> float:
         """Seconds of prompt and tokens together."""
         return self.prompt_seconds + self.seconds
-
-
-class Case(NamedTuple):
-    """What is compared with writing directly: the same prompts at the same temperature, by way of a draft."""
-
-    model: str
-    workload: str
-    temperature: float
-    method: str
 
 
 def blocks_of(rounds: Iterable[Any]) -> str:
@@ -153,14 +158,14 @@ class Recording:
 
     def cases(self) -> list[Case]:
         """All cases that stand beside direct ones: at least one prompt was written both ways."""
-        found = dict.fromkeys(Case(text.model, text.workload, text.temperature, text.method) for text in self.texts)
+        found = dict.fromkeys(text.case for text in self.texts)
         return [case for case in found if case.method != "direct" and len(self._beside(case, lambda text: 0.0)[0])]
 
     def by_prompt(self, case: Case, seconds: Callable[[Text], float] = lambda text: text.whole) -> dict[int, float]:
         """Mean seconds over the repeats of each prompt, by the prompt."""
         found: dict[int, list[float]] = {}
         for text in self.texts:
-            if (text.model, text.workload, text.temperature, text.method) == case:
+            if text.case == case:
                 found.setdefault(text.prompt, []).append(seconds(text))
         return {prompt: float(np.mean(found[prompt])) for prompt in sorted(found)}
 
