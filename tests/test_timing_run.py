@@ -515,6 +515,8 @@ def test_where_smollm2_is_missing_the_characters_are_timed_and_it_is_said(sessio
     ]
     with pytest.raises(ModuleNotFoundError):
         names(session, "--target", "smollm2")
+    monkeypatch.setattr(timing_run, "shape_pair", lambda *_: NETWORK)
+    assert names(session, "--device", "cuda") == ["net"], "on a card tables tell nothing"
 
 
 def test_on_a_card_the_largest_llama_that_fits_is_timed_too(session, monkeypatch):
@@ -590,7 +592,8 @@ def test_random_networks_run_from_end_to_end_and_accept_what_was_set(torch, tmp_
         *((name, what) for what in ("start", "round", "draft draft", "pass", "direct", "generate")),
     }
     assert recording.curve("pass", model=name, batch=8).sizes == list(SMALL.sizes)
-    assert [step.tokens for step in recording.steps if step.what == "start"] == list(range(10))
+    starts = [(step.tokens, step.warm) for step in recording.steps if step.what == "start"]
+    assert starts == [(n, n > 0) for n in range(10)], "the first pass is cold"
     assert Counter(keys(recording)) == Counter(product(WORKLOADS, range(4), (1.0,), ("direct", "draft"), (0,)))
     assert said.count("times as fast") == 2
 
@@ -653,6 +656,8 @@ def test_a_model_from_a_folder_is_named_without_its_path(folder, tmp_path, monke
         *product(("direct", "lookup", "draft"), WORKLOADS, (1.0, 0.0)),
         ("lookup, gamma 2", "copy-heavy", 1.0),
     }
+    whats = {step.what for step in recording.steps if step.what.startswith("draft")}
+    assert whats == {f"draft {way}{greedy}" for way in ("lookup", "draft") for greedy in ("", ", greedy")}, "once each"
     for name in FILES:
         assert private((out / recording.name / name).read_text(encoding="utf-8"), tmp_path) == []
     with open(out / recording.name / "texts.csv", encoding="utf-8", newline="") as file:
@@ -677,7 +682,7 @@ def test_on_a_host_numpy_verifies_and_the_way_without_drafts_has_none():
     assert [(way.name, way.most, way.sweep) for way in ways] == [
         ("direct", 0, False), ("lookup", 7, False), ("n-gram", 4, False), ("lookup, gamma 2", 2, True),
     ]  # fmt: skip
-    assert ways[2].draft is other and type(ways[0]) is Way
+    assert ways[2].draft is other and ways[0].gamma == 0 and type(ways[0]) is Way
     assert [way.gamma((0, 1, 0), ()) for way in (ways[1], ways[3])] == [7, 2]
     assert [way.gamma((0, 1), ()) for way in (ways[1], ways[3])] == [0, 0], "where nothing matches nothing is drafted"
 
