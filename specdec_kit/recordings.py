@@ -124,6 +124,8 @@ class Recording:
         try:
             self.provenance: dict[str, Any] = json.loads((folder / PROVENANCE).read_text(encoding="utf-8"))
             found = self.provenance["format"]
+            if found == FORMAT:
+                self.provenance["device"]["kind"], self.provenance["device"]["name"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataError(
                 f"{folder.name}/{PROVENANCE} is missing or damaged: get it again with `git checkout -- data`, or "

@@ -217,7 +217,7 @@ def time_rounds(session: Session, pair: Pair, repeat: int) -> None:
     jobs: Jobs = {}
     for temperature in pair.temperatures:
         target, scheme = settled(pair, pair.target, temperature)
-        drafts = context[: max(session.plan.sizes)]
+        drafts = (context * max(session.plan.sizes))[: max(session.plan.sizes)]  # again, where the prompt is short
         run = whole_round(target, context, drafts, session.rng(1), **scheme)
         jobs |= {(named("round", temperature), 1, n): partial(run, n) for n in session.plan.sizes}
     session.steps(pair.name, jobs, repeats, 2, repeat)

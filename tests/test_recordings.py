@@ -194,6 +194,8 @@ DAMAGES = [
     ("texts.csv", lines(lambda rows: [rows[0].replace("blocks,", ""), *rows[1:]])),
     *((PROVENANCE, lambda content, said=said: said) for said in (b"", b"[]", b"{}", b"null", b"\xff", b'"format"')),
     (PROVENANCE, lambda content: content[:-4]),
+    (PROVENANCE, lambda content: content.replace(b'"device"', b'"divice"')),
+    (PROVENANCE, lambda content: content.replace(b'"kind"', b'"kin"')),
 ]
 
 

@@ -169,6 +169,13 @@ def test_the_numbers_of_a_text_fit_together(recorded):
         assert text.seed == text.prompt and text.prompt_seconds > 0 and text.seconds > 0
 
 
+def test_where_the_first_prompt_is_shorter_than_a_round_its_tokens_come_again(session):
+    pair = timing_run.character_pair()._replace(encode=lambda text: (1, 2, 3))
+    timing_run.time_rounds(session, pair, 0)
+    sizes = {step.tokens for step in session.recorder.rows["steps.csv"] if step.what == "round"}
+    assert sizes == set(session.plan.sizes) and max(sizes) > 4, "more drafts than the prompt has tokens"
+
+
 def test_each_case_is_shown_with_what_was_measured_and_predicted(recorded):
     out, (_, said, _) = recorded
     cases = only(out).cases()
