@@ -273,7 +273,10 @@ def curves(
         if ylim is not None:
             ax.set_ylim(*ylim)
         if logx:
-            ax.set_xscale("log")
+            doubling = all(isinstance(v, int | np.integer) and v > 0 and v & (v - 1) == 0 for v in x)
+            ax.set_xscale("log", base=2 if doubling else 10)
+            if doubling:  # 1, 2, 4, 8 say more than powers of ten
+                ax.set_xticks(x, [str(v) for v in x])
         elif all(isinstance(v, int | np.integer) for v in x):  # a place or a count is whole
             ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         canvas.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)

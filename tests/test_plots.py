@@ -182,6 +182,16 @@ def test_equal_factors_are_equal_steps():
     assert plots.curves([1, 10], {"a": [0, 1]}, **draw).canvas.axes[0].get_xscale() == "linear"
 
 
+def test_doublings_are_named_one_by_one():
+    def labels(x):
+        axes = plots.curves(x, {"a": x}, xlabel="texts", ylabel="share", logx=True).canvas.axes[0]
+        return [label.get_text() for label in axes.get_xticklabels()]
+
+    assert labels([1, 2, 4, 16]) == ["1", "2", "4", "16"]
+    for others in ([1, 2, 3], [1, 10], [0.5, 1], [1.0, 2.0]):
+        assert labels(others) != [str(v) for v in others]
+
+
 def test_whole_places_have_whole_ticks():
     def ticks(x):
         axes = plots.curves(x, {"a": x}, xlabel="place", ylabel="share").canvas.axes[0]
