@@ -31,7 +31,7 @@ except ImportError:
 endef
 export check
 
-.PHONY: help lab test lint unit nbval notebooks copies bench mutants test-browser test-models clean
+.PHONY: help lab test lint unit nbval notebooks copies check bench mutants test-browser test-models clean
 .DEFAULT_GOAL := help
 
 help: ## List the commands
@@ -60,6 +60,9 @@ notebooks: .venv/.test ## Run every worked notebook and store its output
 
 copies: .venv/.lab ## Make or refresh your copies in work/, which never overwrites what you edited
 	@$(py) -m specdec_kit.copies
+
+check: .venv/.lab ## Say what is left to do in your copies, by what their checks last said
+	@$(py) -m specdec_kit.progress
 
 bench: .venv/.test ## Measure how fast the samplers are
 	@$(py) tests/benchmarks/bench_sampling.py

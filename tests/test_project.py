@@ -23,13 +23,13 @@ TOP = {
     ".gitignore", ".ci", ".github", "notebooks", "specdec_kit", "data", "tests",
 }  # fmt: skip
 
-# A module imports from those before it alone; the last two stand by themselves.
+# A module imports from those before it alone; two stand by themselves.
 LAYERS = [
     "files", "extras", "distributions", "sampling", "law", "streams", "clocks", "blocks", "schemes", "acceptance",
     "transcript", "uncertainty", "faults", "round_faults", "models", "mysteries", "drafts", "language_models",
     "torch_blocks", "random_models", "greedy", "timing", "recordings", "workloads", "evidence", "investigation",
     "timing_run", "watch", "diagnosis", "battery", "token_audit", "round_audit", "cache_audit", "audit", "adapters",
-    "plots", "widgets", "selfcheck", "environment", "copies",
+    "plots", "widgets", "selfcheck", "environment", "copies", "progress",
 ]  # fmt: skip
 ALONE = {"environment", "copies"}
 # What a module may import from further down, where it is used only: the box of `predict`, the version to keep, the
