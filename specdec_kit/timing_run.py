@@ -65,6 +65,10 @@ QUICK = Plan(
 )  # fmt: skip
 
 
+# On a card memory is faster and time is short: it is to end within eight minutes.
+CARD = Plan(repeats=10, text_repeats=1, sweep=(2, 4), megabytes=1024, side=8192)
+
+
 class Way(NamedTuple):
     """One way to write on: a draft and how many tokens it proposes."""
 
@@ -524,16 +528,19 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def plan_of(options: argparse.Namespace) -> tuple[Plan, float]:
+    """How much to time, and the minutes after which nothing new begins."""
+    card = options.device.startswith("cuda")
+    minutes = options.minutes if options.minutes is not None else 7.0 if card else float("inf")
+    return QUICK if options.quick else CARD if card else Plan(), minutes
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Time, and print what came out; with --record keep it."""
     options = parse(arguments)
     given = map(without_folders, sys.argv[1:] if arguments is None else arguments)
     command = " ".join(["python -m specdec_kit.timing", *given])
-    plan, minutes = QUICK if options.quick else Plan(), options.minutes
-    if minutes is None:
-        minutes = 7.0 if options.device.startswith("cuda") else float("inf")
-    if options.device.startswith("cuda"):
-        plan = plan._replace(megabytes=4 * plan.megabytes, side=4 * plan.side)
+    plan, minutes = plan_of(options)
     try:
         clock_of(options.device)
         said = provenance(options.device, options.seed, command)

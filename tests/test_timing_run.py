@@ -266,6 +266,21 @@ def test_a_folder_is_named_after_its_device(tmp_path, monkeypatch, device, slug)
 # ---- what it refuses
 
 
+@pytest.mark.parametrize(
+    ("arguments", "plan", "minutes"),
+    [
+        ([], Plan(), float("inf")),
+        (["--quick"], QUICK, float("inf")),
+        (["--device", "cuda:1"], timing_run.CARD, 7),
+        (["--device", "cuda", "--minutes", "0"], timing_run.CARD, 0),
+        (["--device", "cuda", "--quick"], QUICK, 7),
+    ],
+)
+def test_how_much_is_timed_and_for_how_long(arguments, plan, minutes):
+    assert timing_run.plan_of(parse(arguments)) == (plan, minutes)
+    assert len({Plan(), QUICK, timing_run.CARD}) == 3, "control"
+
+
 def refused(arguments):
     status, out, err = run(*arguments)
     assert (status, out) == (2, "") and err.startswith("Nothing was timed: ") and err.count("\n") == 1
