@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from specdec_kit import language_models, models
+from specdec_kit import language_models, models, recordings
 
 DATA = Path(__file__).parents[1] / "data"
 README = (DATA / "README.md").read_text(encoding="utf-8")
@@ -459,3 +459,33 @@ def test_the_language_model_gives_the_stored_laws():
         assert np.abs(p - stored_q).sum() / 2 > 0.5, "the two laws differ, so a mix-up would be seen"
         best = p.argmax()
         assert stored.token(best) == tokenizer.decode([best])
+
+
+# ---- what the documents say of the recorded times
+
+INTERVAL = r"([\d.]+) \(([\d.]+) – ([\d.]+)\)"
+
+
+def shown(*numbers):
+    return tuple(f"{number:.2f}" for number in numbers)
+
+
+def test_the_table_of_the_data_is_what_was_recorded():
+    found = recordings.recording("amd-epyc-2-cores")
+    rows = re.findall(
+        rf"^\| ([a-z-]+) \| ([01]) \| ([^|]+?) \| {INTERVAL} \| ([\d.]+) \|$",
+        README, re.MULTILINE,
+    )  # fmt: skip
+    said = {recordings.Case("smollm2", row[0], float(row[1]), row[2].replace("γ =", "gamma")): row[3:] for row in rows}
+    assert said == {case: shown(*found.measured(case), found.predicted(case)) for case in found.cases()}
+
+
+def test_the_table_of_the_readme_is_what_was_recorded():
+    found = recordings.recording("amd-epyc-2-cores")
+    text = (DATA.parent / "README.md").read_text(encoding="utf-8")
+    for line, method in (("prompt lookup, γ = 7", "lookup"), ("n-gram, γ = 4", "n-gram")):
+        (row,) = re.findall(rf"^\| {line} \|(.*)$", text, re.MULTILINE)
+        cases = [
+            recordings.Case("smollm2", kind, t, method) for kind in ("copy-heavy", "open-ended") for t in (1.0, 0.0)
+        ]
+        assert re.findall(INTERVAL, row) == [shown(*found.measured(case)) for case in cases]
