@@ -398,7 +398,7 @@ def hub_pair(target: str, draft: str, device: str, plan: Plan) -> Pair:
 
 
 def character_pair() -> Pair:
-    """Character models, with NumPy alone: tables both, so the draft costs about what the target does."""
+    """Character models, with NumPy alone: tables both, so that a pass over n characters costs n."""
     target, draft = shakespeare(5), shakespeare(1)
     ways = (Way("direct", draft, 0, 0), Way("order 1", draft, 4, 4))
 
