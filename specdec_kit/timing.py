@@ -103,7 +103,7 @@ def median(seconds: Any, rng: Any, level: float = 0.95) -> tuple[float, float, f
 
 
 def ratio(slow: Any, quick: Any, rng: Any, level: float = 0.95) -> tuple[float, float, float]:
-    """How many times as long `slow` takes, all rows together, with its bootstrap interval over rows that belong together.
+    """Times as long that `slow` takes, all rows together, with a bootstrap interval over the rows.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def ratio(slow: Any, quick: Any, rng: Any, level: float = 0.95) -> tuple[float, 
     Returns
     -------
     value, low, high : float
-    """  # noqa: E501
+    """
     return bootstrap(lambda a, b: a.sum(axis=-1) / b.sum(axis=-1), slow, quick, rng=rng, level=level)
 
 

@@ -15,6 +15,7 @@ from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -63,9 +64,7 @@ QUICK = Plan(
     sizes=(1, 2, 4, 5, 8, 16), batches=(1, 8), repeats=4, prompts=2, tokens=24, text_repeats=1, sweep=(), rows=8,
     vocabulary=32_768,
 )  # fmt: skip
-
-
-# On a card memory is faster and time is short: it is to end within eight minutes.
+# On a card memory is faster, and time is short.
 CARD = Plan(repeats=10, text_repeats=1, sweep=(2, 4), megabytes=1024, side=8192)
 
 
@@ -99,7 +98,7 @@ class Session:
     def __init__(self, recorder: Recorder, plan: Plan, device: str, seed: int, until: float, quiet: bool = False):
         self.recorder, self.plan, self.device, self.seed, self.until = recorder, plan, device, seed, until
         self.clock: Clock = clock_of(device)
-        self.notes: list[str] = []
+        self.notes: list[str] = recorder.provenance.setdefault("notes", [])
         self.quiet = quiet
 
     def rng(self, *purpose: int) -> Any:
@@ -116,7 +115,6 @@ class Session:
         self.notes.append(sentence)
         if not self.quiet:
             print(sentence, file=sys.stderr)
-        self.recorder.provenance["notes"] = self.notes
 
     def steps(self, model: str, jobs: Jobs, repeats: int, *purpose: int) -> None:
         """Time jobs, named by what, batch and tokens, and keep the steps."""
@@ -333,9 +331,9 @@ def time_verification(session: Session) -> None:
     except Exception as why:  # a compiler that is missing, or that fails, in whatever way
         session.note(f"The verification is not compiled here: {type(why).__name__}.")
         del verifiers["verify, compiled"]
-    turn = iter(range(10**9))
+    turns = cycle(sets)
     jobs: Jobs = {
-        (name, plan.rows, plan.vocabulary): partial(lambda verify: verify(*sets[next(turn) % len(sets)]), verify)
+        (name, plan.rows, plan.vocabulary): partial(lambda verify: verify(*next(turns)), verify)
         for name, verify in verifiers.items()
     }
     session.steps("device", jobs, 4 * plan.repeats, 6)
@@ -495,8 +493,7 @@ def pairs(options: argparse.Namespace, plan: Plan, session: Session) -> Iterator
             if device == "cpu":
                 yield character_pair()
         if device != "cpu":
-            sizes = ("8B", "3B", "1B")
-            for size in sizes:
+            for size in ("8B", "3B", "1B"):
                 try:
                     yield shape_pair(size, "1B", options.share, device)
                     break

@@ -16,7 +16,7 @@ from specdec_kit.language_models import LanguageModel, WeightsMissing, _quietly,
 from specdec_kit.law import exact_law
 from specdec_kit.uncertainty import goodness_of_fit
 
-pytestmark = pytest.mark.models
+pytestmark = [pytest.mark.models, pytest.mark.usefixtures("one_thread")]
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: `make test-models` brings it")
 transformers = pytest.importorskip("transformers", reason="transformers is not installed: `make test-models` brings it")
 
@@ -26,15 +26,6 @@ SHAPE = {
     "num_key_value_heads": 1, "max_position_embeddings": 4096, "vocab_size": PADDED, "pad_token_id": None,
 }  # fmt: skip
 GPT2 = {"vocab_size": PADDED, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 4096}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """On such small models more threads wait for each other; and the order of the sums is always the same."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def words(size=SIZE, without=(), **special):

@@ -589,14 +589,10 @@ SMALL = QUICK._replace(repeats=1, batches=(1, 8), prompts=4, tokens=64, megabyte
 
 
 @pytest.fixture
-def torch(monkeypatch):
-    """PyTorch on one thread: on such small models more wait for each other. Nothing is compiled, which takes long."""
-    module = pytest.importorskip("torch", reason="PyTorch is not installed: `make test-models` brings it")
-    threads = module.get_num_threads()
-    module.set_num_threads(1)
-    monkeypatch.setattr(module, "compile", lambda run, **options: run)
-    yield module
-    module.set_num_threads(threads)
+def torch(monkeypatch, one_thread):
+    """PyTorch, where it is installed. Nothing is compiled, which takes long."""
+    monkeypatch.setattr(one_thread, "compile", lambda run, **options: run)
+    return one_thread
 
 
 @pytest.mark.models

@@ -19,21 +19,12 @@ from specdec_kit.streams import Ledger, Scripted
 from specdec_kit.torch_blocks import CHUNK, draw, draw_lacking, on_device, verify_blocks
 from specdec_kit.uncertainty import goodness_of_fit
 
-pytestmark = pytest.mark.models
+pytestmark = [pytest.mark.models, pytest.mark.usefixtures("one_thread")]
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: `make test-models` brings it")
 
 P, Q = (0.4, 0.3, 0.2, 0.1), (0.1, 0.2, 0.3, 0.4)
 LAST, LAST32 = 1 - 2**-53, 1 - 2**-24
 BIG = 128_256
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """On such small tensors more threads wait for each other; and the order of the sums is always the same."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def wide(numbers):
