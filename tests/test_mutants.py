@@ -85,7 +85,31 @@ def test_only_what_a_lesson_is_to_notice_is_run_by_lessons(monkeypatch, capsys):
     ("control", "mutant", "fine"),
     [(False, True, True), (True, True, False), (False, False, False), (False, None, False)],
 )
-def test_only_killed_mutants_and_a_passing_control_are_fine(capsys, control, mutant, fine):
-    results = {None: Result(control, "test_x.py::test_y", ""), MUTANTS[0]: Result(mutant, "test_x.py::test_y", "")}
-    assert mutants.table("unit tests", results) is fine
-    assert f"{int(mutant is True)} of 1 killed" in capsys.readouterr().out
+def test_only_killed_mutants_and_a_passing_control_are_fine(monkeypatch, capsys, control, mutant, fine):
+    killed = {None: control, MUTANTS[0]: mutant}
+    monkeypatch.setattr(mutants, "trial", lambda mutant, suite: Result(killed[mutant], "test_x.py::test_y", "said"))
+    monkeypatch.setattr(mutants, "MUTANTS", MUTANTS[:1])
+    monkeypatch.setattr("sys.argv", ["mutants.py"])
+    assert mutants.main() == (0 if fine else 1)
+    out = capsys.readouterr().out
+    assert f"{int(mutant is True)} of 1 killed" in out
+    # The last lines name what is wrong, as the end is what is read of a long run.
+    last = out.rstrip().splitlines()[-1]
+    assert fine == last.endswith(" s") and fine != ("test_x.py::test_y" in last)
+
+
+def test_what_failed_is_tried_once_more_by_itself(monkeypatch, capsys):
+    tried = []
+
+    def trial(mutant, suite):
+        tried.append(mutant)
+        first = tried.count(mutant) == 1
+        return Result(first if mutant is None else not first, "busy" if first else "test_x.py::test_y", "said")
+
+    only = Mutant("only", "law", "", "", "")
+    monkeypatch.setattr(mutants, "trial", trial)
+    monkeypatch.setattr(mutants, "MUTANTS", [only])
+    monkeypatch.setattr("sys.argv", ["mutants.py", "--jobs", "1"])
+    assert mutants.main() == 0 and tried == [None, only, None, only]
+    out = capsys.readouterr().out
+    assert out.count("tried again, unit tests") == 2 and "1 of 1 killed; unmutated: passes" in out
