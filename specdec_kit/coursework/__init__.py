@@ -1,0 +1,1 @@
+"""Release of the lessons as coursework, and its grading."""
