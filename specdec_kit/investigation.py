@@ -361,17 +361,24 @@ class Investigation:
                 f"{times:,} draws of {name} are more than the {self.left:,} that are left of {self.budget:,}: "
                 "draw fewer, or judge by what you have"
             )
-        round_ = mysteries.sealed(name) if self._own is None else self._own[name]
         rng = np.random.default_rng([seed, number])
-        texts = tuple(
-            tuple(round_(target, draft, context, gamma, rng)) if length is None
-            else write(round_, target, draft, context, gamma, length, rng)
-            for _ in range(times)
-        )  # fmt: skip
+        texts = self._texts(name, times, length, gamma, context, target, draft, rng)
         drawn = Drawn(name, texts, seed, length, gamma, context, target, draft)
         self._made[key] = call, drawn
         self.log.append(drawn)
         return drawn
+
+    def _texts(
+        self, name: str, times: int, length: int | None, gamma: int, context: Tokens, target: Model, draft: Model,
+        rng: Any,
+    ) -> tuple[Tokens, ...]:  # fmt: skip
+        """What a sampler gives: single rounds, or texts of one length."""
+        round_ = mysteries.sealed(name) if self._own is None else self._own[name]
+        return tuple(
+            tuple(round_(target, draft, context, gamma, rng)) if length is None
+            else write(round_, target, draft, context, gamma, length, rng)
+            for _ in range(times)
+        )  # fmt: skip
 
     # -- verdicts
 

@@ -172,6 +172,8 @@ def f(device, slow, quick):
     with remote("def f(device):\n    device.submit('a')\n    return device.now()") as there:
         device = SimulatedDevice({"a": 1.0})
         assert there.function(device) == device.now() == 1e-5 and device.runs == ["a"]
+        with pytest.raises(Exception, match="'a' cannot be run: there are 'b'"):
+            there.function(SimulatedDevice({"b": 1.0}))
 
 
 def test_an_investigation_is_done_again_here():

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, Self
@@ -195,23 +195,42 @@ class Remote:
                 if "value" in message:
                     return message["value"]
                 if "ask" in message:
-                    self._send(as_plain(self._answer(*message["ask"])))
+                    self._send(self._answer(*message["ask"]))
                     continue
                 kind, text = message["raised"]
             except (NotPlain, KeyError, TypeError, ValueError):
                 raise self._unreadable() from None
             raise _raised(str(kind), str(text))
 
-    def _answer(self, what: str, ordered: list[str]) -> float:
-        """The clock of the grader's device, after what was ordered."""
-        if self._device is None or what != "now":
+    def _answer(self, what: str, value: Any) -> Any:
+        """What the child wants to know: the clock of the device after what was ordered, or a step of the case."""
+        asked = from_plain(value)
+        if what == "now" and self._device is not None:
+            answer = self._now
+        elif what == "step" and asked[0] in STEPS:
+            answer = self._step
+        else:
             raise NotPlain("")
+        try:
+            return {"value": as_plain(answer(*asked))}
+        except Exception as problem:  # of what was asked, which is the student's
+            return {"raised": [type(problem).__name__, str(problem)]}
+
+    def _now(self, *ordered: str) -> float:
+        assert self._device is not None
         for name in ordered:
             if name:
                 self._device.submit(name)
             else:
                 self._device.synchronise()
         return self._device.now()
+
+    def _step(self, step: str, args: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        def meant(one: Any) -> Any:  # draws stand by their place in the log
+            return self.case.log[one[1]] if isinstance(one, tuple) and one[:1] == (DRAWN,) else one
+
+        made = getattr(self.case, step)(*map(meant, args), **{key: meant(one) for key, one in named.items()})
+        return made.texts if step == "draw" else None
 
     def _arguments(self, args: Sequence[Any]) -> list[Any]:
         plain = []
@@ -271,26 +290,11 @@ class Remote:
         return Investigation()
 
     def calls(self, name: str) -> None:
-        """Let a function of the notebook work on an investigation there, and do the same on `case`.
+        """Let a function of the notebook work on the investigation.
 
-        Raises
-        ------
-        ValueError, OverBudget
-            As the steps of `specdec_kit.investigation.Investigation`.
+        Each step that it makes is made on `case`; what a step raises there is raised in the function.
         """
-        found = self._ask("calls", name=name, revealed=list(self.case.revealed))
-        try:
-            steps = [(str(step), list(args), dict(named)) for step, args, named in from_plain(found)]
-        except (TypeError, ValueError):
-            raise self._unreadable() from None
-        for step, args, named in steps:
-            if step not in STEPS:
-                raise self._unreadable()
-            getattr(self.case, step)(*map(self._drawn, args), **{key: self._drawn(one) for key, one in named.items()})
-
-    def _drawn(self, value: Any) -> Any:
-        """Draws stand by their place in the log."""
-        return self.case.log[value[1]] if isinstance(value, tuple) and value[:1] == (DRAWN,) else value
+        self._ask("work", name=name, revealed=list(self.case.revealed))
 
 
 def _raised(kind: str, text: str) -> Exception:

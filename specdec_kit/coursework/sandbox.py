@@ -18,6 +18,7 @@ import sys
 import types
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from copy import copy
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -28,7 +29,7 @@ from specdec_kit import selfcheck
 from specdec_kit.clocks import SimulatedDevice
 from specdec_kit.coursework.plain import as_plain, dumps, from_plain, loads
 from specdec_kit.coursework.slices import Statement, broken, needed
-from specdec_kit.investigation import Drawn, Investigation
+from specdec_kit.investigation import Drawn, Investigation, OverBudget
 from specdec_kit.round_faults import write
 
 MEGABYTE = 2**20
@@ -103,7 +104,7 @@ def limit(cpu: int, megabytes: int) -> None:
 
 
 STEPS = ("predict", "draw", "conclude", "reveal", "show_counterexample", "try_transfer")
-"""What can be done with an investigation, and is done again on the grader's."""
+"""What can be done with an investigation."""
 DRAWN = "drawn of the log"
 """Draws are handed over by their place in the log."""
 
@@ -134,33 +135,36 @@ class Device:
     time = SimulatedDevice.time
 
 
-class Noted(Investigation):
-    """An investigation that notes what is done with it, so that it can be done again elsewhere."""
+class Mirror(Investigation):
+    """The grader's investigation from afar: each step is made there, which has the draws, and then here as well."""
 
-    def __init__(self) -> None:
+    def __init__(self, ask: Callable[[str, Any], Any]):
         super().__init__()
-        self.calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
+        self._ask = ask
 
-    def _note(self, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        done = getattr(super(), name)(*arguments, **keywords)
-        self.calls.append((name, tuple(map(self._stands, arguments)),
-                           {key: self._stands(one) for key, one in keywords.items()}))  # fmt: skip
-        return done
+    def _step(self, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        answer = self._ask("step", (name, tuple(map(self._stands, arguments)),
+                                    {key: self._stands(one) for key, one in keywords.items()}))  # fmt: skip
+        self._drawn = answer
+        return getattr(super(), name)(*arguments, **keywords)
 
     def _stands(self, value: Any) -> Any:
         return (DRAWN, self.log.index(value)) if isinstance(value, Drawn) else value
 
+    def _texts(self, *_: Any) -> Any:
+        return self._drawn
 
-def _noted(name: str) -> Callable[..., Any]:
-    def method(self: Noted, *arguments: Any, **keywords: Any) -> Any:
-        return self._note(name, arguments, keywords)
+
+def _mirrored(name: str) -> Callable[..., Any]:
+    def method(self: Mirror, *arguments: Any, **keywords: Any) -> Any:
+        return self._step(name, arguments, keywords)
 
     method.__name__ = name
     return method
 
 
-for _step in STEPS:
-    setattr(Noted, _step, _noted(_step))
+for _name in STEPS:
+    setattr(Mirror, _name, _mirrored(_name))
 
 
 # ---- the child ----
@@ -173,7 +177,7 @@ class Child:
         self.connection, self.requests = connection, lines(connection)
         self.namespace: dict[str, Any] = {}
         self.troubles: list[str] = []
-        self.case = Noted()
+        self.case = Mirror(self.ask)
         # Kept before anything of the student's runs.
         self.checks = {name: one for name, one in vars(selfcheck).items() if name.startswith("check_")}
 
@@ -219,8 +223,13 @@ class Child:
         return function
 
     def ask(self, what: str, value: Any) -> Any:
+        """What the grader answers; an error of its is raised here."""
         self.send({"ask": [what, as_plain(value)]})
-        return from_plain(loads(next(self.requests)))
+        answer = loads(next(self.requests))
+        if "raised" in answer:
+            kind, text = answer["raised"]
+            raise {"OverBudget": OverBudget}.get(kind, ValueError)(text)
+        return from_plain(answer["value"])
 
     def arguments(self, plain: list[Any]) -> list[Any]:
         return [Device(self.ask) if one == {"kind": ["device"]} else from_plain(one) for one in plain]
@@ -235,21 +244,19 @@ class Child:
         return bool(found), str(found.says)
 
     def draws(self, name: str, times: int, seed: int, args: list[Any]) -> Any:
-        function, rng = self.function(name), np.random.default_rng(seed)
-        return [function(*self.arguments(args), rng) for _ in range(times)]
+        function, rng, given = self.function(name), np.random.default_rng(seed), self.arguments(args)
+        return [function(*map(copy, given), rng) for _ in range(times)]
 
     def texts(self, name: str, times: int, seed: int, args: list[Any]) -> Any:
         function, rng = self.function(name), np.random.default_rng(seed)
         target, draft, context, gamma, n = self.arguments(args)
         return [write(function, target, draft, context, gamma, n, rng) for _ in range(times)]
 
-    def calls(self, name: str, revealed: list[str]) -> Any:
+    def work(self, name: str, revealed: list[str]) -> None:
         for one in revealed:
             if one not in self.case.revealed:
                 Investigation.reveal(self.case, one)
-        self.case.calls = []
         self.function(name)(self.case)
-        return self.case.calls
 
 
 # ---- the zygote ----
