@@ -5,6 +5,8 @@
 PYTHON ?= python3
 LAB_ARGS ?=
 JOBS ?= 2
+COURSE ?= course
+SUBMISSIONS ?=
 TORCH ?= torch==2.13.0
 
 py := .venv/bin/python
@@ -31,7 +33,7 @@ except ImportError:
 endef
 export check
 
-.PHONY: help lab test lint unit nbval notebooks copies check bench mutants test-browser test-models clean
+.PHONY: help lab test lint unit nbval notebooks copies check release grade bench mutants test-browser test-models clean
 .DEFAULT_GOAL := help
 
 help: ## List the commands
@@ -63,6 +65,12 @@ copies: .venv/.lab ## Make or refresh your copies in work/, which never overwrit
 
 check: .venv/.lab ## Say what is left to do in your copies, by what their checks last said
 	@$(py) -m specdec_kit.progress
+
+release: .venv/.teach ## Write the lessons as an nbgrader course, and as zips to hand out, into course/
+	@$(py) -m specdec_kit.coursework.release --into "$(COURSE)"
+
+grade: .venv/.teach ## Grade what students handed in, SUBMISSIONS=folder with a folder for each, into course/
+	@$(py) -m specdec_kit.coursework.grade $(if $(SUBMISSIONS),"$(SUBMISSIONS)") --course "$(COURSE)" --jobs $(JOBS)
 
 bench: .venv/.test ## Measure how fast the samplers are
 	@$(py) tests/benchmarks/bench_sampling.py
@@ -98,7 +106,7 @@ endif
 		$(PYTHON) -m venv --clear $* || { rm -rf $*; exit 1; }
 	@echo "$(CURDIR)" >$@
 
-.venv/.lab .venv/.test .venv/.browser: .venv/.%: pyproject.toml Makefile .venv/.made
+.venv/.lab .venv/.teach .venv/.test .venv/.browser: .venv/.%: pyproject.toml Makefile .venv/.made
 	@echo "Installing what \`make $(goal)\` needs into .venv: a minute or two, once."
 	@$(py) -m pip install --quiet --disable-pip-version-check -e ".[$*]"
 	@mkdir -p .venv/share/jupyter/lab/settings && echo '$(quiet)' >.venv/share/jupyter/lab/settings/overrides.json
