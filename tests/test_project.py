@@ -19,8 +19,8 @@ from specdec_kit import law
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 TOP = {
-    "README.md", "environment.yml", "pyproject.toml", "Makefile", "LICENSE", "CHANGELOG.md", ".gitattributes",
-    ".gitignore", ".ci", ".github", "notebooks", "specdec_kit", "data", "tests",
+    "README.md", "INSTRUCTORS.md", "environment.yml", "pyproject.toml", "Makefile", "LICENSE", "CHANGELOG.md",
+    ".gitattributes", ".gitignore", ".ci", ".github", "notebooks", "specdec_kit", "data", "tests",
 }  # fmt: skip
 
 # A module imports from those before it alone; two stand by themselves.
@@ -32,6 +32,11 @@ LAYERS = [
     "plots", "widgets", "selfcheck", "environment", "copies", "progress",
 ]  # fmt: skip
 ALONE = {"environment", "copies"}
+# Those of specdec_kit/coursework, which comes after all of these.
+COURSEWORK = [
+    "plain", "slices", "sandbox", "remote", "exercises", "grading", "course", "submissions", "release",
+    "preprocessors", "grade", "visible",
+]  # fmt: skip
 # What a module may import from further down, where it is used only: the box of `predict`, the version to keep, the
 # command.
 DEFERRED = {
@@ -187,6 +192,26 @@ def test_every_module_imports_upward_alone():
     assert modules.keys() <= set(LAYERS), "a new module needs its place in LAYERS"
     faults = {module: layer_faults(module, source) for module, source in modules.items()}
     assert not {module: found for module, found in faults.items() if found}
+
+
+def coursework_faults(module, source):
+    """Imports of specdec_kit.coursework that one of its modules may not make."""
+    found = re.findall(r"^\s*(?:from|import) +specdec_kit\.coursework(?: +import +(.+)|\.(\w+))", source, flags=re.M)
+    names = [name.strip() for several, one in found for name in (several or one).split(",")]
+    return [name for name in names if name not in COURSEWORK[: COURSEWORK.index(module)]]
+
+
+def test_every_module_of_the_coursework_imports_upward_alone():
+    modules = {p.stem: p.read_text(encoding="utf-8") for p in (ROOT / "specdec_kit" / "coursework").glob("*.py")}
+    del modules["__init__"]
+    assert modules.keys() == set(COURSEWORK), "a new module needs its place in COURSEWORK"
+    faults = {module: coursework_faults(module, source) for module, source in modules.items()}
+    assert not {module: found for module, found in faults.items() if found}
+    for line in ("from specdec_kit.coursework.grade import main", "from specdec_kit.coursework import plain, visible",
+                 "    import specdec_kit.coursework.remote"):  # fmt: skip
+        assert coursework_faults("sandbox", line)
+    assert not coursework_faults("remote", "from specdec_kit.coursework import plain\nfrom specdec_kit import law")
+    assert layer_faults("selfcheck", "from specdec_kit.coursework.plain import loads")
 
 
 @pytest.mark.parametrize(

@@ -205,6 +205,7 @@ class Remote:
     def _answer(self, what: str, value: Any) -> Any:
         """What the child wants to know: the clock of the device after what was ordered, or a step of the case."""
         asked = from_plain(value)
+        answer: Callable[..., Any]
         if what == "now" and self._device is not None:
             answer = self._now
         elif what == "step" and asked[0] in STEPS:
