@@ -1,7 +1,7 @@
 """The checks of the notebooks on a student's repository: ``python -m specdec_kit.coursework.visible FOLDER``.
 
-A line for each exercise, as in the notebook; the exit status is 1 while something is left. For GitHub Classroom, and for
-a student who wants to know all at once. Nothing is graded here: a teacher's checks have cases of their own.
+A line for each exercise, as in the notebook; the exit status is 1 while something is left. For GitHub Classroom, and
+for a student who wants to know all at once. Nothing is graded here: a teacher's checks have cases of their own.
 """
 
 import argparse
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not total:
         sys.exit(f"There is no lesson in {folder}: its notebooks are {', '.join(f'{name}.ipynb' for name in LESSONS)}.")
     print(f"{done} of {total} exercises done")
-    sys.exit(done < total)
+    sys.exit(int(done < total))
 
 
 if __name__ == "__main__":
