@@ -3,6 +3,7 @@
 import pytest
 from submissions import lessons, submission
 from submissions.right import RIGHT
+from submissions.wrong import WRONG
 
 from specdec_kit.coursework.exercises import EXERCISES
 from specdec_kit.coursework.grading import grade
@@ -13,6 +14,7 @@ SEED = 2026
 # What the grader is known to get wrong, and why.
 KNOWN = {
     ("typed", "02_seeded_sampling"): "each statement is compiled by itself, so that `from __future__` has no effect",
+    ("die of no Python", "00_start_here"): "the advice is that it is not written yet, and names no syntax error",
 }
 
 
@@ -44,3 +46,20 @@ def test_all_exercises_are_done_in_several_styles():
     covered = [lesson for one in RIGHT.values() for lesson in lessons(one)]
     assert len(RIGHT) >= 12
     assert all(covered.count(one.lesson) >= 3 for one in EXERCISES)
+
+
+@pytest.mark.parametrize(("name", "lesson"), each(WRONG))
+def test_what_is_wrong_loses_just_its_points_and_is_told_why(name, lesson):
+    outcomes = graded(WRONG[name], lesson)
+    lost = WRONG[name].lost
+    assert [one.exercise.cell for one in outcomes if not one.verdict.passed] == list(lost), said(outcomes)
+    for one in outcomes:
+        cell = one.exercise.cell
+        assert lost.get(cell, "") in one.verdict.says
+        assert (one.points == 0) == (cell in lost)
+        assert one.share in (0, 1) or one.exercise.share
+
+
+def test_each_exercise_is_got_wrong_somewhere():
+    assert len(WRONG) >= 20
+    assert {cell for one in WRONG.values() for cell in one.lost} == {one.cell for one in EXERCISES}
