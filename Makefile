@@ -33,7 +33,7 @@ except ImportError:
 endef
 export check
 
-.PHONY: help lab test lint unit nbval notebooks copies check release grade bench mutants test-browser test-models clean
+.PHONY: help lab test lint unit nbval notebooks copies check release grade site bench mutants test-browser test-models clean
 .DEFAULT_GOAL := help
 
 help: ## List the commands
@@ -72,6 +72,9 @@ release: .venv/.teach ## Write the lessons as an nbgrader course, and as zips to
 grade: .venv/.teach ## Grade what students handed in, SUBMISSIONS=folder with a folder for each, into course/
 	@$(py) -m specdec_kit.coursework.grade $(if $(SUBMISSIONS),"$(SUBMISSIONS)") --course "$(COURSE)" --jobs $(JOBS)
 
+site: .venv/.site ## Build a static site of the executed lessons in build/site/, to read without installing anything
+	@$(py) -m specdec_kit.site
+
 bench: .venv/.test ## Measure how fast the samplers are
 	@$(py) tests/benchmarks/bench_sampling.py
 
@@ -106,7 +109,7 @@ endif
 		$(PYTHON) -m venv --clear $* || { rm -rf $*; exit 1; }
 	@echo "$(CURDIR)" >$@
 
-.venv/.lab .venv/.teach .venv/.test .venv/.browser: .venv/.%: pyproject.toml Makefile .venv/.made
+.venv/.lab .venv/.teach .venv/.site .venv/.test .venv/.browser: .venv/.%: pyproject.toml Makefile .venv/.made
 	@echo "Installing what \`make $(goal)\` needs into .venv: a minute or two, once."
 	@$(py) -m pip install --quiet --disable-pip-version-check -e ".[$*]"
 	@mkdir -p .venv/share/jupyter/lab/settings && echo '$(quiet)' >.venv/share/jupyter/lab/settings/overrides.json
