@@ -250,6 +250,22 @@ def test_a_function_reads_what_is_bound_last_even_after_it():
     assert value(["n = 1", "def f(): return n", "n = 2"]) == 2
 
 
+def test_an_augmented_assignment_changes_what_an_alias_holds():
+    cells = ["a = [1]", "def f(kept=a): return kept", "a += [2]"]
+    assert (value(cells), value(cells, without=[cells[2]])) == ([1, 2], [1])
+
+
+@pytest.mark.parametrize("user", ["a = n", "a = [n for _ in 'a']", "class a:\n    n = [n for _ in 'a']\n    m = n"])
+def test_a_new_binding_does_not_reach_what_was_made_before(user):
+    cells = ["n = 1", user, f"for n in 'ab': print(n)\n{LOOP}", "def f(): return a"]
+    assert texts(cells, "f") == ["n = 1", user, "def f(): return a"]
+
+
+def test_a_call_of_a_function_that_changes_names_of_its_own_is_not_needed():
+    cells = ["table = {}", "def g():\n    table = {}\n    table['a'] = 2", "g()", "def f(): return table"]
+    assert texts(cells, "f") == [cells[0], cells[3]]
+
+
 def test_a_loop_that_binds_what_it_reads_is_needed_only_for_what_it_binds():
     loop = "for q, due in ((1, 2), (3, 4)):\n    p = q\n    print(p, due)"
     cells = ["q = due = p = 1", "n = 0", loop, "a = p", "for p in 'ab': print(p)", "def f(): return a + n"]
