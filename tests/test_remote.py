@@ -113,6 +113,23 @@ def test_only_what_the_function_needs_is_run():
         assert there.function() == 5
 
 
+def test_a_notebook_s_future_and_its_display_are_there():
+    cells = [
+        "from __future__ import annotations",
+        "def f(x: no_such_type):\n    display(x)\n    return f.__annotations__",
+    ]
+    with remote(*cells) as there:
+        assert there.function(1) == {"x": "no_such_type"}
+    with remote(*cells[1:]) as there, pytest.raises(Exception, match="no_such_type"):
+        there.function(1)
+
+
+def test_its_source_can_be_looked_up():
+    cell = "import inspect\n\n\ndef f(x):\n    return inspect.getsource(f)"
+    with remote(cell) as there:
+        assert there.function(0) == cell.partition("\n\n\n")[2] + "\n"
+
+
 def test_what_the_notebook_lost_is_taken_from_the_lesson():
     with remote(
         "def f(x):\n    return np.sqrt(half(x))", given=["import numpy as np", "def half(x):\n    return x / 2"]

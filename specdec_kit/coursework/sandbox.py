@@ -16,6 +16,7 @@ import signal
 import socket
 import sys
 import types
+from codeop import Compile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import copy
@@ -177,6 +178,7 @@ class Child:
         self.connection, self.requests = connection, lines(connection)
         self.namespace: dict[str, Any] = {}
         self.troubles: list[str] = []
+        self.compile = Compile()  # keeps in mind what a cell imports from __future__
         self.case = Mirror(self.ask)
         # Kept before anything of the student's runs.
         self.checks = {name: one for name, one in vars(selfcheck).items() if name.startswith("check_")}
@@ -200,6 +202,7 @@ class Child:
         module.__dict__["__builtins__"] = builtins
         sys.modules["__main__"] = module
         self.namespace = module.__dict__
+        self.namespace["display"] = lambda *shown, **how: None  # which a notebook has without an import
         self.troubles = [f"code cell {one.cell + 1} is no Python: {one.why}" for one in broken(cells)]
         for statement in needed(cells, names, given):
             self.run(statement)
@@ -208,10 +211,10 @@ class Child:
         """Run a statement, so that its source can be looked up; what comes after may do without it."""
         whose = f"code cell {statement.cell + 1}" if statement.cell >= 0 else "the lesson"
         name, above = f"<{whose}, line {statement.code.lineno}>", statement.code.lineno - 1
-        text = ["\n"] * above + statement.text.splitlines(keepends=True)
+        text = ["\n"] * above + [f"{line}\n" for line in statement.text.split("\n")]
         linecache.cache[name] = len(text), None, text, name
         try:
-            exec(compile(ast.Module([statement.code], []), name, "exec"), self.namespace)
+            exec(self.compile(ast.Module([statement.code], []), name, "exec"), self.namespace)  # type: ignore[arg-type]
         except BaseException as problem:
             self.troubles.append(f"{whose} raises {type(problem).__name__}: {problem}"[:500])
 
