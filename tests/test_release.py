@@ -3,6 +3,7 @@
 import ast
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -350,6 +351,7 @@ def test_the_command_says_what_it_wrote_and_what_is_wrong(course, lessons, monke
 # ---- the visible checks of a repository ----
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the checks run in processes that are forked")
 def test_the_visible_checks_say_a_line_for_each_exercise(tmp_path, capsys):
     from specdec_kit.coursework import visible
 

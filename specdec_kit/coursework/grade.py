@@ -306,7 +306,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         notes: list[str] = []
         found = collect(folder, notes)
         if not found:
-            where = f"{LESSONS[0]}.ipynb, or another lesson, in {folder}/<student>/"
+            where = f"{LESSONS[0]}.ipynb in {folder}/<student>/"
             raise Invalid(". ".join([*notes, f"There is no submission: nothing like {where}"]))
         for (student, lesson), one in found.items():
             write(course / SUBMITTED / student / lesson / f"{lesson}.ipynb", one.content)
@@ -321,7 +321,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     of_all = f"{students} students in all" if students != 1 else "1 student in all"
     print(f"{graded} notebooks graded now, {of_all}: {course.name}/grades.csv, {course.name}/{FEEDBACK}/.")
     if waiting:
-        print(f"{waiting} answers wait for a person: grade them in nbgrader's formgrader, then run this again.")
+        wait = "1 answer waits" if waiting == 1 else f"{waiting} answers wait"
+        print(f"{wait} for a person: nbgrader's formgrader shows them; then run this again.")
     if notes:
         sys.exit(1)
 

@@ -50,7 +50,6 @@ def configure(config: Any, course: Path) -> None:
     config.Autograde.autograde_preprocessors = [
         Grade, LimitOutput, SaveAutoGrades, AssignLatePenalties, CheckCellMetadata,
     ]  # fmt: skip
-    config.HTMLExporter.sanitize_html = True  # what a student writes in Markdown runs no script in a teacher's browser
 
 
 class Submission(NotebookExporter):
@@ -78,9 +77,15 @@ def restored(notebook: Any, source: Any) -> Any:
     """Put the nbgrader cells of a lesson's source into a plain notebook.
 
     A solution cell is the student's last one that defines the function of the exercise; its grade cell comes after it.
-    Where there is none, both stand at the end, the solution cell as it was released.
+    Where there is none, both stand at the end, the solution cell as it was released. Markdown that is not the lesson's
+    is shown as it was typed: rendered, it could bring a script into the browser of who grades it.
     """
-    cells = list(notebook.cells)
+    texts = {cell.source for cell in source.cells if cell.cell_type == "markdown"}
+    cells = [
+        {**cell, "source": _typed(cell.source)} if cell.cell_type == "markdown" and cell.source not in texts else cell
+        for cell in notebook.cells
+    ]
+    cells = nbformat.from_dict(cells)
     after = defaultdict(list)
     solution: Any = None
     exercises: list[tuple[Any, Any]] = []
@@ -101,6 +106,12 @@ def restored(notebook: Any, source: Any) -> Any:
         after[place].append(graded)
     cells = [one for place, cell in enumerate(cells) for one in (cell, *after[place])]
     return nbformat.from_dict({**notebook, "metadata": source.metadata, "cells": cells})
+
+
+def _typed(text: str) -> str:
+    """Markdown that shows `text` as it is, in a fence that nothing in it closes."""
+    fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", text)), 0)
+    return f"{fence}\n{text}\n{fence}"
 
 
 def _definition(cells: list[Any], function: str) -> int | None:

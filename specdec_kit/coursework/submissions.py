@@ -59,7 +59,10 @@ def plain(notebook: Any) -> Any:
 
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
     if cells is None and isinstance(notebook, dict) and "worksheets" in notebook:  # format 3, of before 2015
-        return plain(nbformat.convert(nbformat.from_dict(notebook), 4))
+        try:
+            return plain(nbformat.convert(nbformat.from_dict(notebook), 4))
+        except Exception as problem:  # which of them, nobody promises
+            raise ValueError(f"it cannot be converted: {problem}") from None
     if not isinstance(cells, list):
         raise ValueError("there are no cells")
     made = nbformat.v4.new_notebook()
@@ -83,9 +86,9 @@ def own(notebook: Any) -> Any:
 
 
 def checksum(notebook: Any) -> str:
-    """SHA-256 of the cells of a plain notebook: which kinds they are, and what they say."""
-    said = [(cell.cell_type, cell.source) for cell in notebook.cells]
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+    """SHA-256 of the code of a plain notebook."""
+    code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    return hashlib.sha256(json.dumps(code).encode()).hexdigest()
 
 
 def mark(notebook: Any, lesson: str, seed: int | None) -> dict[str, Mark]:
