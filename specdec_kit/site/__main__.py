@@ -1,0 +1,28 @@
+"""Run ``python -m specdec_kit.site``."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from specdec_kit.copies import ROOT
+from specdec_kit.site.build import build
+
+
+def main() -> None:
+    """Build the site and say where it is."""
+    parser = argparse.ArgumentParser(
+        prog="python -m specdec_kit.site", description="Build a static site of the executed lessons."
+    )
+    parser.add_argument("--into", type=Path, metavar="FOLDER", help="where to, replacing it (default: build/site)")
+    into = (parser.parse_args().into or ROOT / "build" / "site").resolve()
+    if not (ROOT / "notebooks").is_dir():
+        sys.exit("The lessons are not here: they come with a clone of the repository, not with the installed package.")
+    try:
+        build(ROOT, into)
+    except (ModuleNotFoundError, RuntimeError, ValueError) as error:
+        sys.exit(f"No site was built: {error}.")
+    print(f"The site is in {into}: open {into / 'index.html'} in a browser.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""The first page: what README.md says at its top, the lessons, and how to run them."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from specdec_kit.site.pages import title
+
+DO = "What you'll do"
+
+
+def front(readme: str, lessons: Mapping[str, Any]) -> str:
+    """The first page as Markdown.
+
+    Parameters
+    ----------
+    readme : str
+        README.md; used are what comes before its first section, and its section "Two commands".
+    lessons : mapping from str to nbformat.NotebookNode
+        The worked notebooks by name, in order.
+    """
+    sections = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", readme, flags=re.M | re.S))
+    rows = [
+        f"| [{lesson[:2]} {title(notebook)}]({lesson}.md) | {opening(notebook, DO)} "
+        f"| {opening(notebook, 'Time').removesuffix(' minutes.')} |"
+        for lesson, notebook in lessons.items()
+    ]
+    return f"""{readme.partition("## ")[0].strip()}
+
+## Read the lessons
+
+Each lesson stands here as it was run, with what it printed. Try an exercise before you open its solution.
+
+| lesson | what you'll do | minutes |
+| --- | --- | ---: |
+{chr(10).join(rows)}
+
+All pictures of the lessons, with their numbers as text, are in [the gallery](gallery.md).
+
+## Run them
+
+Sliders move and predictions are kept where the lessons run: on your own computer.
+{sections["Two commands"].strip()}
+
+```{{toctree}}
+:hidden:
+
+{chr(10).join(f"{lesson[:2]} {title(notebook)} <{lesson}>" for lesson, notebook in lessons.items())}
+Gallery of figures <gallery>
+```
+"""
+
+
+def opening(notebook: Any, heading: str) -> str:
+    """What the notebook's first cell says under ``**heading.**``, on one line."""
+    said = re.search(rf"\*\*{heading}\.\*\* (.*?)(?=\n\n|\Z)", notebook.cells[0].source.replace("’", "'"), flags=re.S)
+    if said is None:
+        raise ValueError(f"the notebook {title(notebook)!r} does not say **{heading}.** in its first cell: write it")
+    return re.sub(r"\s+", " ", said[1]).replace("|", r"\|")
