@@ -8,7 +8,7 @@ import io
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +19,9 @@ from specdec_kit.extras import needed
 
 with needed("lab"):
     import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Canvas
+    from matplotlib.image import imsave
     from matplotlib.ticker import MaxNLocator
 
 # One look for one thing, in every lesson: colours of Okabe and Ito (distinguishable without colour vision), and a
@@ -44,6 +46,8 @@ LINES: Sequence[dict[str, Any]] = (
     {"color": "#009E73", "marker": "^", "linestyle": ":"},
     {"color": "#CC79A7", "marker": "D", "linestyle": "-."},
 )
+DPI = 110
+_METADATA: Any = {"Software": None}  # its version would change the file
 _STYLE: Any = {"font.size": 11, "axes.spines.top": False, "axes.spines.right": False, "hatch.linewidth": 0.7}
 
 
@@ -59,19 +63,65 @@ class Figure:
     """What a screen reader says for the picture."""
 
     def png(self) -> bytes:
-        """The picture as PNG, at 110 dots an inch."""
+        """The picture as PNG, at `DPI` dots an inch."""
         file = io.BytesIO()
         with matplotlib.rc_context(_STYLE):
-            self.canvas.savefig(file, format="png", dpi=110, metadata={"Software": None})
+            self.canvas.set_dpi(DPI)
+            # The same picture as by savefig, which draws all of it once before, in vain.
+            FigureCanvasAgg(self.canvas).print_png(file, metadata=_METADATA)
         return file.getvalue()
 
 
-def bundle(figure: Figure, alt: str | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Output data and metadata of a figure, as Jupyter stores them."""
+class Stage:
+    """Draws figures that differ inside of their axes alone, in a third of the time: ticks and legend are drawn once.
+
+    Parameters
+    ----------
+    first : Figure
+        Its size, axes, ticks and legend are those of all that follow.
+    """
+
+    def __init__(self, first: Figure):
+        self._canvas = first.canvas
+        self._canvas.set_dpi(DPI)
+        self._painter = FigureCanvasAgg(self._canvas)
+        inside = [artist for ax in self._canvas.axes for artist in _inside(ax)]
+        with matplotlib.rc_context(_STYLE):
+            self._painter.draw()  # which places the axes, for good
+            self._canvas.set_layout_engine("none")
+            shown = [artist for artist in inside if artist.get_visible()]
+            for artist in shown:
+                artist.set_visible(False)
+            self._painter.draw()
+        for artist in shown:
+            artist.set_visible(True)
+        self._empty = self._painter.copy_from_bbox(self._canvas.bbox)
+
+    def png(self, figure: Figure) -> bytes:
+        """The same bytes as `figure.png()`."""
+        figure.canvas.set_dpi(DPI)
+        self._painter.restore_region(self._empty)
+        with matplotlib.rc_context(_STYLE):
+            for ax, place in zip(figure.canvas.axes, self._canvas.axes, strict=True):
+                ax.set_position(place.get_position())
+                for artist in sorted(_inside(ax), key=lambda one: one.zorder):
+                    artist.draw(self._painter.get_renderer())
+        file = io.BytesIO()
+        imsave(file, np.asarray(self._painter.buffer_rgba()), format="png", dpi=DPI, metadata=_METADATA)
+        return file.getvalue()
+
+
+def _inside(ax: Any) -> list[Any]:
+    return [*ax.patches, *ax.collections, *ax.lines, *ax.texts, ax.title, *ax.spines.values()]
+
+
+def bundle(figure: Figure, alt: str | None = None, stage: Stage | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Output data and metadata of a figure, as Jupyter stores them; drawn on a `stage` if there is one."""
     said = figure.alt if alt is None else alt
     if not said.strip():
         raise ValueError("the alt text is empty: say in a sentence what the figure shows")
-    return {"image/png": figure.png(), "text/plain": figure.numbers}, {"image/png": {"alt": said}}
+    picture = figure.png() if stage is None else stage.png(figure)
+    return {"image/png": picture, "text/plain": figure.numbers}, {"image/png": {"alt": said}}
 
 
 def show(figure: Figure, alt: str | None = None) -> None:
@@ -136,7 +186,7 @@ def mass_bars(p: ArrayLike, q: ArrayLike, tokens: Sequence[str] | None = None) -
         # Two tokens keep one scale, so that a moved slider moves the bars and not the axis.
         ax.set_ylim(0, 1.08 if len(target) == 2 else max(target.max(), draft.max()) * 1.12)
         ax.set_ylabel("probability")
-        ax.set_title(f"{kept.sum():.3g} accepted, {rejected:.3g} rejected and drawn anew", fontsize=11)
+        ax.set_title(f"{kept.sum():.3g} accepted, {rejected:.3g} rejected and drawn anew", fontsize=11, y=1)
         canvas.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     lines = [
         f"{t}: draft {readable(draft[i])} = {readable(kept[i])} accepted + {readable(surplus[i])} rejected; "
@@ -248,6 +298,7 @@ def curves(
     ylabel: str,
     ylim: tuple[float, float] | None = None,
     logx: bool = False,
+    at: float | None = None,
 ) -> Figure:
     """Lines over a common axis, each with its own colour, marker and dash.
 
@@ -263,12 +314,16 @@ def curves(
         Ends of the vertical axis.
     logx : bool
         Whether equal steps of the horizontal axis are equal factors.
+    at : float, optional
+        A position to mark.
     """
     _at_most_four(ys)
     with matplotlib.rc_context(_STYLE):
         canvas, ax = _axes(6.4, 3.2)
         for look, (name, y) in zip(LINES, ys.items(), strict=False):
             ax.plot(x, y, **look, markersize=5, label=name)
+        if at is not None:
+            ax.axvline(at, color="black", linewidth=1.2, linestyle=(0, (1, 2)))
         ax.set(xlabel=xlabel, ylabel=ylabel)
         if ylim is not None:
             ax.set_ylim(*ylim)
@@ -363,3 +418,86 @@ def intervals(
         f"by {int((~inside[1]).sum())} of those for all together"
     )
     return Figure(canvas, "\n".join(lines), "Estimates with intervals, a row for each token. " + ". ".join(lines) + ".")
+
+
+class Strip(NamedTuple):
+    """What one uniform decides: 0 to 1 in parts, each with what happens where the uniform falls into it."""
+
+    title: str
+    parts: Sequence[tuple[str, float, str]]
+    """Name, width and look (of `LOOK`, or "" for none) of each part."""
+    u: float
+    outcome: str
+    """What happened, in a word or two."""
+    words: str
+    """All of it in a sentence."""
+
+
+def strips(rows: Sequence[Strip], upto: int | None = None, room: int | None = None) -> Figure:
+    """Uniforms and what each decides, one below the other.
+
+    Parameters
+    ----------
+    rows : sequence of Strip
+        In the order in which the uniforms were drawn.
+    upto : int, optional
+        How many of them to show; all if not given.
+    room : int, optional
+        For how many rows there is room; for these if not given.
+    """
+    shown = list(rows[:upto])
+    with matplotlib.rc_context(_STYLE):
+        room = len(rows) if room is None else room
+        canvas, ax = _axes(6.8, 0.42 * room + 0.9)
+        for y, row in enumerate(shown):
+            left = 0.0
+            for name, width, look in row.parts:
+                style = LOOK[look] if look else {"facecolor": "white"}
+                ax.barh(y, width, 0.56, left, **style, edgecolor="black", linewidth=0.8)
+                if width >= 0.08:
+                    box = {"facecolor": "white", "edgecolor": "none", "boxstyle": "round,pad=0.15"}
+                    places = [left + part * width for part in (0.5, 0.25, 0.75)]  # in the middle, but not over u
+                    x = max(places, key=lambda x: min(abs(x - row.u), 0.07))
+                    ax.text(x, y, name, ha="center", va="center", fontsize=9, bbox=box)
+                left += width
+            ax.plot([row.u, row.u], [y - 0.4, y + 0.4], color="black", linewidth=2.2)
+            ax.plot(row.u, y - 0.4, "v", color="black", markersize=7)
+            ax.text(-0.02, y, row.title, ha="right", va="center", fontsize=10)
+            ax.text(1.02, y, row.outcome, ha="left", va="center", fontsize=10)
+        ax.set(xlim=(-0.3, 1.3), ylim=(room - 0.4, -0.6), xlabel="u, the uniform drawn (▼)", yticks=[])
+        ax.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "0.25", "0.5", "0.75", "1"])
+        ax.spines["left"].set_visible(False)
+        ax.spines["bottom"].set_bounds(0, 1)
+    lines = [f"{len(shown)} of {len(rows)} uniforms"]
+    lines += [f"{n}. {row.words}" for n, row in enumerate(shown, 1)]
+    return Figure(canvas, "\n".join(lines), "A strip from 0 to 1 for each uniform. " + ". ".join(lines) + ".")
+
+
+def alarm(deviations: ArrayLike, right: ArrayLike, off: ArrayLike, least: float) -> Figure:
+    """How likely each deviation of a count is if p is right and if it is off, and from where on it raises an alarm.
+
+    Parameters
+    ----------
+    deviations : array_like, shape (points,)
+        From what p lets expect, in standard errors, in order.
+    right, off : array_like, shape (points,)
+        How likely each is, in parts of the likeliest.
+    least : float
+        The least deviation that raises an alarm.
+    """
+    at, one, other = (np.asarray(values, dtype=np.float64) for values in (deviations, right, off))
+    late, edge = at >= least - 1e-9, {"edgecolor": "black", "linewidth": 0.8}
+    peak = float(at[other.argmax()])
+    with matplotlib.rc_context(_STYLE):
+        canvas, ax = _axes(6.8, 3.2)
+        ax.fill_between(at, one, **LOOK["target"], **edge, label="p is right")
+        ax.fill_between(at, other, facecolor="white", alpha=0.7, **edge, label="p is off, missed")
+        ax.fill_between(at[late], other[late], **LOOK["observed"], **edge, label="p is off, seen")
+        ax.axvline(least, color="black", linewidth=1.6, linestyle="--", label="alarm from here on")
+        if peak > 15:
+            ax.text(14.8, 0.5, f"p is off, seen:\nfarther out, at {peak:.0f} →", ha="right", va="center", fontsize=10)
+        ax.set(xlim=(-5, 15), ylim=(0, 1.08), yticks=[], ylabel="how likely")
+        ax.set_xlabel("count less what p lets expect, in standard errors")
+        canvas.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+    line = f"in standard errors: likeliest 0 if p is right, {peak:.3g} if it is off; alarm from {least:.3g} on"
+    return Figure(canvas, line, f"Two humps and a line. {line}.")

@@ -1,17 +1,15 @@
 """Sliders and buttons. Each stands over a view that is complete without them: nothing hides behind a click."""
 
 import asyncio
+import html
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 from IPython import get_ipython
 from IPython.display import display
-from numpy.typing import ArrayLike
 
 from specdec_kit import evidence, plots
-from specdec_kit.distributions import as_pair
 
 try:
     import ipywidgets
@@ -83,39 +81,77 @@ def _debounced(redraw: Callable[[], None], seconds: float = 0.03) -> Callable[[A
     return later
 
 
-def mass_explorer(p: ArrayLike, q: ArrayLike) -> None:
-    """The mass bars of two laws over two tokens, with a slider for p(A) and one for q(A).
+def control(kind: str, label: str, tooltip: str, **options: Any) -> Any:
+    """A control of `ipywidgets`, with a label that is read whole and a tooltip that says what it moves."""
+    style, layout = {"description_width": "initial"}, {"width": "24em"}
+    return getattr(ipywidgets, kind)(description=label, tooltip=tooltip, style=style, layout=layout, **options)
+
+
+def explore(controls: Sequence[Any], figure: Callable[[], plots.Figure], more: Sequence[Any] = ()) -> None:
+    """Display controls, what they stand for in words, and a figure that follows them.
+
+    The figure is an output like any other: it is stored as it stands, and complete without the controls.
 
     Parameters
     ----------
-    p, q : array_like, shape (2,)
-        Where the sliders stand at first, and what the static view shows.
+    controls : sequence of widgets
+        Each with a description and a value.
+    figure : callable
+        Makes the figure of the present values. The last line of its numbers is announced when it changes.
+    more : sequence of widgets
+        To display behind the controls.
     """
-    target, draft = as_pair(p, q)
-    if target.shape != (2,):
-        raise ValueError(f"p has shape {target.shape}: the explorer moves laws over two tokens, shape (2,)")
-    if ipywidgets is None:
-        plots.show(plots.mass_bars(target, draft))
-        return
-
-    def slider(letter: str, law: str, start: float) -> Any:
-        says = {"description": f"{letter}(A)", "tooltip": f"Probability of A in the {law} law"}
-        return ipywidgets.FloatSlider(start, min=0, max=1, step=0.05, readout_format=".2f", **says)
-
-    of_p, of_q = slider("p", "target", float(target[0])), slider("q", "draft", float(draft[0]))
-
-    def figure() -> plots.Figure:
-        a, b = of_p.value, of_q.value
-        return plots.mass_bars(np.array([a, 1 - a]), np.array([b, 1 - b]))
-
-    data, metadata = plots.bundle(figure())
-    _place(ipywidgets.HBox([of_p, of_q]), f"Sliders: p(A) = {of_p.value:.2f}, q(A) = {of_q.value:.2f}.")
+    first = figure()
+    stage, now = plots.Stage(first), ipywidgets.HTML(_announced(first))
+    row = ipywidgets.HBox([*controls, *more], layout={"flex_flow": "row wrap"})
+    values = ", ".join(f"{one.description} = {evidence.readable(one.value)}" for one in controls)
+    _place(ipywidgets.VBox([row, now]), f"To move: {values}.")
+    data, metadata = plots.bundle(first, stage=stage)
     view = display(data, metadata=metadata, raw=True, display_id=True)
 
     def redraw() -> None:
-        data, metadata = plots.bundle(figure())
+        new = figure()
+        data, metadata = plots.bundle(new, stage=stage)
         view.update(data, metadata=metadata, raw=True)
+        now.value = _announced(new)
 
     moved = _debounced(redraw)
-    of_p.observe(moved, "value")
-    of_q.observe(moved, "value")
+    for one in controls:
+        one.observe(moved, "value")
+
+
+def play_button(step: Any, seconds: float = 1.5) -> Any:
+    """A button that moves an integer slider on, a step at a time to its end; and pauses it.
+
+    The widget Play of `ipywidgets` has buttons without a name, which a screen reader cannot tell apart.
+    """
+    button = ipywidgets.Button(icon="play", description="Play", tooltip="Show the steps one after the other")
+    waiting: list[asyncio.TimerHandle] = []
+
+    def wait() -> None:
+        waiting[:] = [asyncio.get_event_loop().call_later(seconds, move)]
+
+    def move() -> None:
+        step.value += 1
+        wait() if step.value < step.max else pause()
+
+    def pause() -> None:
+        waiting.pop().cancel()
+        button.description, button.icon = "Play", "play"
+
+    def pressed(_: Any) -> None:
+        if waiting:
+            pause()
+            return
+        button.description, button.icon = "Pause", "pause"
+        if step.value == step.max:
+            step.value = step.min
+        wait()
+
+    button.on_click(pressed)
+    return button
+
+
+def _announced(figure: plots.Figure) -> str:
+    """What a screen reader says when the figure has changed."""
+    return f'<div role="status">{html.escape(figure.numbers.splitlines()[-1])}</div>'

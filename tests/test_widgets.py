@@ -1,8 +1,10 @@
 """Sliders and buttons in a real kernel, moved and pressed by the messages that JupyterLab sends."""
 
 import base64
+import html
 import json
 import queue
+import re
 import time
 from contextlib import suppress
 
@@ -11,12 +13,14 @@ from jupyter_client import KernelManager
 
 from specdec_kit import widgets
 
+NONE_REJECTED = "in all: 1 accepted, 0 rejected\noverlap 1, rejected 0; nothing is rejected, and no residual is drawn"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 # p = [.7, .3], q = [.4, .6], by hand.
 AT_FIRST = (
     "A: draft 0.4 = 0.4 accepted + 0 rejected; output 0.7 = 0.4 accepted + 0.3 from the residual\n"
     "B: draft 0.6 = 0.3 accepted + 0.3 rejected; output 0.3 = 0.3 accepted + 0 from the residual\n"
-    "in all: 0.7 accepted, 0.3 rejected"
+    "in all: 0.7 accepted, 0.3 rejected\n"
+    "overlap 0.7, rejected 0.3; residual law A 1, B 0; accepted + rejected × residual = A 0.7, B 0.3"
 )
 
 
@@ -96,6 +100,16 @@ class Kernel:
     def set(self, key, value):
         self.send(key, method="update", state={"value": value}, buffer_paths=[])
 
+    def run_quietly(self, code):
+        """Run a cell and forget what it said."""
+        self.client.execute_interactive(code, output_hook=lambda message: None, timeout=60)
+
+    def said(self):
+        """What the one explorer announces."""
+        [value] = [model["value"] for model in self.models.values() if model["_model_name"] == "HTMLModel"]
+        [text] = re.findall('<div role="status">(.*)</div>', value)
+        return html.unescape(text)
+
     def updates(self):
         return [m["content"] for m in self.messages if m["msg_type"] == "update_display_data"]
 
@@ -115,7 +129,8 @@ def kernel(work):
             "import numpy as np\n"
             "from specdec_kit import plots\n"
             "from specdec_kit.evidence import expect, predict, prediction\n"
-            "from specdec_kit.widgets import mass_explorer"
+            "from specdec_kit.explorers import mass_explorer, power_explorer, round_player, speedup_explorer\n"
+            "from specdec_kit.recordings import recording"
         )
         yield kernel
     finally:
@@ -132,7 +147,7 @@ def is_png(output):
 def test_show_stores_picture_numbers_and_alt_text_in_one_output(kernel):
     [output] = kernel.run("plots.show(plots.mass_bars([0.7, 0.3], [0.4, 0.6]))")
     assert is_png(output) and output["data"].keys() == {"image/png", "text/plain"}
-    assert output["data"]["text/plain"] == AT_FIRST
+    assert output["data"]["text/plain"] == AT_FIRST.rpartition("\n")[0]
     assert output["metadata"]["image/png"]["alt"].startswith("Two stacked bars for each token. A: draft 0.4")
 
 
@@ -144,8 +159,8 @@ def explorer(kernel):
 
 def test_the_explorer_stores_a_figure_that_needs_no_slider(explorer):
     sliders, figure = explorer.outputs
-    assert sliders["data"]["text/plain"] == "Sliders: p(A) = 0.70, q(A) = 0.40."
-    assert sliders["data"][WIDGET]["model_id"] == explorer.model("HBox")
+    assert sliders["data"]["text/plain"] == "To move: p(A) = 0.7, q(A) = 0.4."
+    assert sliders["data"][WIDGET]["model_id"] == explorer.model("VBox")
     assert is_png(figure) and figure["data"]["text/plain"] == AT_FIRST
     assert figure["metadata"]["image/png"]["alt"] == (
         "Two stacked bars for each token. " + ". ".join(AT_FIRST.split("\n")) + "."
@@ -164,9 +179,10 @@ def test_a_moved_slider_redraws_the_same_output(explorer):
     explorer.settle("in all: 1 accepted")
     [update] = explorer.updates()
     assert update["transient"]["display_id"] == before["transient"]["display_id"]
-    assert update["data"]["text/plain"].endswith("in all: 1 accepted, 0 rejected"), "q = p"
+    assert update["data"]["text/plain"].endswith(NONE_REJECTED), "q = p"
     assert is_png(update) and update["data"]["image/png"] != before["data"]["image/png"]
-    assert update["metadata"]["image/png"]["alt"].endswith("in all: 1 accepted, 0 rejected.")
+    assert update["metadata"]["image/png"]["alt"].endswith(f"{NONE_REJECTED.splitlines()[-1]}.")
+    assert explorer.said() == NONE_REJECTED.splitlines()[-1]
 
 
 @pytest.fixture(params=["main thread", "subshell"])
@@ -189,6 +205,7 @@ def test_the_last_of_many_quick_moves_wins(explorer, thread):
         "A: draft 0 = 0 accepted + 0 rejected; output 1 = 0 accepted + 1 from the residual",
         "B: draft 1 = 0 accepted + 1 rejected; output 0 = 0 accepted + 0 from the residual",
         "in all: 0 accepted, 1 rejected",
+        "overlap 0, rejected 1; residual law A 1, B 0; accepted + rejected × residual = A 1, B 0",
     ]
     assert len(texts) < 21, "a drag is not drawn step by step"
 
@@ -200,7 +217,7 @@ def test_a_slider_moved_by_code_redraws_as_well(kernel):
                "made[0].value = 0.5\nmade[0].value = 0.4")  # fmt: skip
     kernel.settle("in all: 1 accepted")
     [update] = kernel.updates()
-    assert update["data"]["text/plain"].endswith("in all: 1 accepted, 0 rejected")
+    assert update["data"]["text/plain"].endswith(NONE_REJECTED)
 
 
 def test_two_explorers_do_not_disturb_each_other(kernel):
@@ -209,20 +226,99 @@ def test_two_explorers_do_not_disturb_each_other(kernel):
     kernel.settle("in all: 0.5 accepted")
     [update] = kernel.updates()
     assert update["transient"]["display_id"] == second["transient"]["display_id"]
-    assert update["data"]["text/plain"].endswith("in all: 0.5 accepted, 0.5 rejected")
+    assert "in all: 0.5 accepted, 0.5 rejected" in update["data"]["text/plain"]
 
 
-@pytest.mark.parametrize("p", [[0.5, 0.3, 0.2], [1.0], [[0.7, 0.3]] * 2])
-def test_the_explorer_is_for_two_tokens(p):
-    with pytest.raises(
-        ValueError, match=r"^p has shape \(.*\): the explorer moves laws over two tokens, shape \(2,\)$"
-    ):
-        widgets.mass_explorer(p, p)
+# --- the other explorers ---------------------------------------------------------------------------------------------
+
+CALLS = {
+    "mass": "mass_explorer([0.7, 0.3], [0.4, 0.6])",
+    "round": "round_player([0.7, 0.3], [0.4, 0.6], 2, seed=1)",
+    "power": "power_explorer()",
+    "speed-up": "speedup_explorer(recording('amd-epyc-2-cores'))",
+}
 
 
-def test_the_explorer_takes_laws_only():
-    with pytest.raises(ValueError, match="q sums to"):
-        widgets.mass_explorer([0.7, 0.3], [0.4, 0.4])
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_every_explorer_stores_a_figure_complete_by_itself_and_names_what_can_be_moved(kernel, call):
+    controls, figure = kernel.run(call)
+    words = figure["data"]["text/plain"].splitlines()
+    assert is_png(figure) and words[-1] in figure["metadata"]["image/png"]["alt"]
+    assert controls["data"]["text/plain"].startswith("To move: ")
+    moved = [model for model in kernel.models.values() if model["_model_name"].endswith(("SliderModel", "TextModel"))]
+    assert len(moved) >= 2
+    for model in moved:
+        assert f"{model['description']} = " in controls["data"]["text/plain"]
+        assert len(model["tooltip"].split()) > 2
+    assert kernel.said() == words[-1], "what is shown is announced as text"
+
+
+def test_a_step_shows_as_many_uniforms(kernel):
+    # Seed 1 draws 0.512, 0.950, 0.144, …: two drafts B, and the first passes, for 0.144 × 0.6 < 0.3.
+    kernel.run(CALLS["round"])
+    kernel.set(kernel.model("IntSlider"), 3)
+    kernel.settle("3 of 5 uniforms")
+    assert kernel.said() == "3. test 1: u q(B) = 0.144 × 0.6 = 0.086 is below p(B) = 0.3: B accepted"
+    kernel.set(kernel.model("IntSlider"), 1)
+    kernel.settle("1 of 5 uniforms")
+    assert kernel.updates()[-1]["data"]["text/plain"].splitlines() == ["1 of 5 uniforms", kernel.said()]
+
+
+def test_another_seed_is_another_round_and_stays_at_its_end(kernel):
+    kernel.run(CALLS["round"])
+    kernel.set(kernel.model("BoundedIntText"), 4)
+    # 0.943, 0.511: two drafts B; 0.976 × 0.6 is over 0.3, so the first falls, and one more uniform ends the round.
+    kernel.settle("4 of 4 uniforms")
+    slider = kernel.models[kernel.model("IntSlider")]
+    assert (slider["value"], slider["max"]) == (4, 4)
+    assert kernel.said().endswith("The round writes A (corrected)")
+
+
+def test_play_goes_from_the_start_to_the_end_and_stops(kernel):
+    kernel.run("from specdec_kit import widgets\n"
+               "button, slow = widgets.play_button, widgets.play_button.__defaults__\n"
+               "widgets.play_button.__defaults__ = (0.2,)\n" + CALLS["round"])  # fmt: skip
+    button = kernel.model("Button")
+    try:
+        kernel.send(button, method="custom", content={"event": "click"})
+        kernel.settle("5 of 5 uniforms")
+    finally:
+        kernel.run_quietly("button.__defaults__ = slow")
+    shown = [update["data"]["text/plain"].splitlines()[0] for update in kernel.updates()]
+    assert shown == [f"{n} of 5 uniforms" for n in range(1, 6)]
+    assert kernel.models[button]["description"] == "Play"
+
+
+def test_play_can_be_paused(kernel):
+    kernel.run(CALLS["round"])
+    button = kernel.model("Button")
+    kernel.send(button, method="custom", content={"event": "click"})
+    assert kernel.models[button]["description"] == "Pause"
+    kernel.send(button, method="custom", content={"event": "click"})
+    kernel.settle("1 of 5 uniforms", 2)
+    assert kernel.models[button]["description"] == "Play"
+    assert len(kernel.updates()) == 1, "nothing moves on"
+
+
+def test_more_draws_see_more(kernel):
+    kernel.run(CALLS["power"])
+    [controls] = [m for m in kernel.messages if "To move" in m["content"].get("data", {}).get("text/plain", "")]
+    assert controls["content"]["data"]["text/plain"] == "To move: N = 1000, α = 1e-06, bias = 0.05."
+    assert kernel.said() == "Would you have seen a bias of 0.05? No: with probability 0.04."
+    draws = kernel.model("SelectionSlider", description="N")
+    kernel.send(draws, method="update", state={"index": 5}, buffer_paths=[])
+    kernel.settle("10,000 draws")
+    assert kernel.said() == "Would you have seen a bias of 0.05? Yes: with probability 1."
+
+
+def test_a_larger_batch_gains_less(kernel):
+    kernel.run(CALLS["speed-up"])
+    assert "with the recorded cost 2.01: faster than without drafts" in kernel.said()
+    batch = kernel.model("SelectionSlider", description="batch")
+    kernel.send(batch, method="update", state={"index": 4}, buffer_paths=[])
+    kernel.settle("16 at once")
+    # Lesson 06: one text gains 2.01, sixteen lose, 0.96.
+    assert "with the recorded cost 0.96: no faster than without drafts" in kernel.said()
 
 
 # --- predictions -----------------------------------------------------------------------------------------------------
@@ -314,21 +410,19 @@ def test_a_prediction_that_cannot_be_kept_says_so_and_stays_open(box, work):
 
 
 def test_without_ipywidgets_each_shows_its_static_view(kernel):
-    outputs = kernel.run("""
-import sys
-from unittest.mock import patch
-with patch.dict(sys.modules, {"ipywidgets": None}):
-    del sys.modules["specdec_kit.widgets"]
-    from specdec_kit.widgets import mass_explorer as static_explorer
-    static_explorer([0.7, 0.3], [0.4, 0.6])
-    predict("share of A", unit="probability")
-""")
-    figure, said = outputs
-    assert is_png(figure) and figure["data"]["text/plain"] == AT_FIRST and figure["metadata"]["image/png"]["alt"]
+    kernel.run("import importlib, sys\nfrom unittest.mock import patch\nfrom specdec_kit import widgets")
+    calls = [*CALLS.values(), 'predict("share of A", unit="probability")']
+    inside = "\n    ".join(["importlib.reload(widgets)", *calls])
+    outputs = kernel.run(f'with patch.dict(sys.modules, {{"ipywidgets": None}}):\n    {inside}')
+    kernel.run_quietly("importlib.reload(widgets)")
+    *figures, said = outputs
+    assert not kernel.models
+    assert all(is_png(figure) and figure["metadata"]["image/png"]["alt"] for figure in figures)
+    with_widgets = [kernel.run(call)[1] for call in CALLS.values()]
+    assert [one["data"] for one in figures] == [one["data"] for one in with_widgets], "the same, to the byte"
     assert said["text"] == (
         'Your prediction: share of A (probability). Commit it with predict("share of A", your_value).\n'
     )
-    assert not kernel.models
 
 
 def test_without_a_notebook_there_is_no_box():
