@@ -295,7 +295,7 @@ def test_the_zip_of_all_is_a_classroom(course):
     with zipfile.ZipFile(course / "zips" / "all.zip") as archive:
         names = archive.namelist()
         work = yaml.safe_load(archive.read(".github/workflows/classroom.yml"))
-    assert names == sorted(names) and {f"{lesson}.ipynb" for lesson in LESSONS} < set(names)
+    assert names == sorted(names) and {".gitignore", *(f"{lesson}.ipynb" for lesson in LESSONS)} < set(names)
     runs = [step["run"] for step in work["jobs"]["checks"]["steps"] if "run" in step]
     assert runs[-1] == "python -m specdec_kit.coursework.visible ."
 

@@ -77,14 +77,15 @@ def _files(student: Path, notes: list[str]) -> Iterator[Found]:
         hidden = any(part.startswith((".", "__")) for part in path.relative_to(student).parts)
         if hidden or path.is_symlink() or not path.is_file():
             continue
-        if path.suffix == ".ipynb":
-            with path.open("rb") as file:
-                yield Found(student.name, path.stem, path.stat().st_mtime, file.read(submissions.LARGEST + 1))
-        elif path.suffix == ".zip":
-            try:
+        try:
+            if path.suffix == ".ipynb":
+                with path.open("rb") as file:
+                    content = file.read(submissions.LARGEST + 1)
+                yield Found(student.name, path.stem, path.stat().st_mtime, content)
+            elif path.suffix == ".zip":
                 yield from _zipped(student.name, path)
-            except (OSError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error) as problem:
-                notes.append(f"{student.name}: {path.name} cannot be read: {problem}")
+        except (OSError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error) as problem:
+            notes.append(f"{student.name}: {path.name} cannot be read: {problem}")
 
 
 def _zipped(student: str, path: Path) -> Iterator[Found]:
@@ -316,6 +317,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit('nbgrader is not installed: run `make grade`, or pip install -e ".[teach]".')
     except Invalid as problem:
         sys.exit(f"{problem}.")
+    except OSError as problem:
+        sys.exit(f"Not everything could be written: {problem}.")
     for note in notes:
         print(note.rstrip(".") + ".", file=sys.stderr)
     of_all = f"{students} students in all" if students != 1 else "1 student in all"

@@ -149,7 +149,10 @@ def release(course: Path, lessons: Path, wheel: bytes) -> list[str]:
     for lesson in LESSONS:
         one = {f"{lesson}.ipynb": released[f"{lesson}.ipynb"]}
         keep(f"zips/{lesson}.zip", zipped({**one, **beside(f"{lesson}.ipynb"), WHEEL: wheel}))
-    classroom = {".github/workflows/classroom.yml": template("classroom.yml").encode()}
+    classroom = {
+        ".github/workflows/classroom.yml": template("classroom.yml").encode(),
+        ".gitignore": b".venv/\n.ipynb_checkpoints/\n",
+    }
     keep("zips/all.zip", zipped({**released, **beside(f"{LESSONS[0]}.ipynb"), **classroom, WHEEL: wheel}))
     return done
 
