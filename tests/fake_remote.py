@@ -1,4 +1,4 @@
-"""A stand-in for `specdec_kit.coursework.remote.Remote` that runs functions here, with the same plain values between."""
+"""Stands in for `specdec_kit.coursework.remote.Remote`: functions run here, and the same plain values go between."""
 
 from functools import cached_property
 

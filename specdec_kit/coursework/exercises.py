@@ -115,11 +115,11 @@ def _all_pairs(rng: np.random.Generator) -> list[Case]:
 
 
 def _widths(rng: np.random.Generator) -> list[Case]:
-    """Far from a whole number of draws, and once exactly one."""
+    """Numbers of draws that are well above a whole one or well below it; and once just a whole one."""
     cases: list[Case] = []
-    while len(cases) < 3:
+    while len(cases) < 4:
         p, width = Fraction(_whole(rng, 3, 28), 64), Fraction(_whole(rng, 4, 40), 1024)
-        if 0.1 < 4 * p * (1 - p) / width**2 % 1 < 0.9:
+        if 0.1 < (4 * p * (1 - p) / width**2 + Fraction(len(cases) % 2, 2)) % 1 < 0.4:
             cases.append((float(p), float(width)))
     return [*cases, (0.5, 0.5 ** _whole(rng, 3, 7))]
 
