@@ -2,6 +2,7 @@
 
 import pytest
 from submissions import lessons, submission
+from submissions.cheats import CHEATS
 from submissions.right import RIGHT
 from submissions.wrong import WRONG
 
@@ -63,3 +64,13 @@ def test_what_is_wrong_loses_just_its_points_and_is_told_why(name, lesson):
 def test_each_exercise_is_got_wrong_somewhere():
     assert len(WRONG) >= 20
     assert {cell for one in WRONG.values() for cell in one.lost} == {one.cell for one in EXERCISES}
+
+
+@pytest.mark.parametrize(("name", "lesson"), each(CHEATS))
+def test_a_cheat_gets_no_points(name, lesson):
+    outcomes = graded(CHEATS[name], lesson)
+    assert not any(one.points or one.verdict.passed for one in outcomes), said(outcomes)
+
+
+def test_there_are_many_cheats():
+    assert len(CHEATS) >= 18
