@@ -31,6 +31,8 @@ UNIT = {
     "diagnosis": ("diagnosis", "audit"),
     "token_audit": ("audit",),
     "cache_audit": ("audit",),
+    "coursework/slices": ("slices",),
+    **dict.fromkeys(("coursework/plain", "coursework/sandbox", "coursework/remote"), ("remote",)),
 }
 """The test files that are to kill the mutants of a module."""
 SLOW = "tests/test_audit.py::test_false_alarms_of_two_thousand_batteries"  # left out
@@ -356,6 +358,24 @@ MUTANTS = [
            "", "cache"),
     Mutant("cache: answers are not written over", "cache_audit",
            "self.law(context, vocabulary)[:] = 0.0", "self.law(context, vocabulary)", "", "cache"),
+    # --- coursework
+    Mutant("slices: what changes a name is passed over", "coursework/slices",
+           "changes = uses.changes | (uses.calls - (imports - assigned))", "changes = set()", ""),
+    Mutant("slices: nothing of the lesson's", "coursework/slices",
+           "if theirs.first.get(name, math.inf) >= before and not hasattr(builtins, name):", "if False:", ""),
+    Mutant("plain: texts are arrays", "coursework/plain", '"biufO":', '"biufOU":', ""),
+    Mutant("plain: any kind is a tuple", "coursework/plain",
+           'case ["tuple", list(items)]:', "case [_, list(items)]:", ""),
+    Mutant("sandbox: no fence", "coursework/sandbox", "        fence(os.path.realpath(home))\n", "", "", "fence"),
+    Mutant("sandbox: no limit of memory", "coursework/sandbox",
+           "setrlimit(resource.RLIMIT_AS,", "setrlimit(resource.RLIMIT_RSS,", "", "memory"),
+    Mutant("sandbox: one seed for all", "coursework/sandbox",
+           "function, rng, given = self.function(name), np.random.default_rng(seed)",
+           "function, rng, given = self.function(name), np.random.default_rng(0)", ""),
+    Mutant("remote: answers without end", "coursework/remote", "if size > LARGEST:", "if False:", "", "reason"),
+    Mutant("remote: the reason is forgotten", "coursework/remote", "if not self._why:", "if True:", ""),
+    Mutant("remote: any method of the case", "coursework/remote",
+           'what == "step" and asked[0] in STEPS', 'what == "step"', "", "only_its_steps"),
 ]
 # fmt: on
 

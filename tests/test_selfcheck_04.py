@@ -118,3 +118,9 @@ def test_what_is_not_written_yet_says_so():
     assert selfcheck.check_audited(gap).says == "gap is not written yet."
     assert selfcheck.check_best_cut(gap).says == "gap is not written yet."
     assert selfcheck.check_argmax_pairs(gap, GALLERY["tests_argmax"].sampler).says == "gap is not written yet."
+
+
+def test_pairs_over_many_tokens_are_not_walked():
+    many = [1 / 4096] * 4096
+    verdict = checked((many, many[::-1]), SHOWING)
+    assert not verdict and "a pair has 4096 tokens: ten are enough" in verdict.says
