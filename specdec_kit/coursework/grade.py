@@ -15,7 +15,7 @@ import time
 import zipfile
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
@@ -132,17 +132,18 @@ def grade(course: Path, jobs: int, notes: list[str]) -> int:
         keys[path.stem, submissions.checksum(notebook)].append(path)
         if "unreadable" in notebook.metadata:
             notes.append(f"{_of(path)}: {notebook.metadata.unreadable}")
-    marks = _marked({key: paths[0] for key, paths in keys.items()}, seed, jobs)
-    for key, found in marks.items():
-        if isinstance(found, str):
-            notes.extend(f"{_of(path)} was not graded: {found}" for path in keys[key])
-    Grade.known.update({key: found for key, found in marks.items() if not isinstance(found, str)})
-    due = [path for key in keys if key in Grade.known for path in keys[key]]
-    for path in _tqdm(due, "gradebook"):
-        shutil.rmtree(course / AUTOGRADED / Path(*path.parts[-3:-1]), ignore_errors=True)
-        _convert("Autograde", course, config, path.stem, path.parts[-3], notes)
+    tasks = {key: (paths[0], key[0], seed) for key, paths in keys.items()}
+    graded = 0
+    for key, found in _parallel(_marks, tasks, jobs, "exercises"):  # nbgrader writes down some while others are checked
+        if isinstance(found, Exception):
+            notes.extend(f"{_of(path)} was not graded: {type(found).__name__}: {found}" for path in keys[key])
+            continue
+        Grade.known[key] = found
+        for path in keys[key]:
+            shutil.rmtree(course / AUTOGRADED / Path(*path.parts[-3:-1]), ignore_errors=True)
+            graded += _convert("Autograde", course, config, path.stem, path.parts[-3], notes)
     give_feedback(course, config, jobs, notes)
-    return len(due)
+    return graded
 
 
 def _of(path: Path) -> str:
@@ -153,21 +154,14 @@ def _marks(path: Path, lesson: str, seed: int) -> dict[str, Mark]:
     return submissions.mark(submissions.read(path), lesson, seed)
 
 
-def _marked(paths: dict[tuple[str, str], Path], seed: int, jobs: int) -> dict[tuple[str, str], dict[str, Mark] | str]:
-    """Grade each of some notebooks; a sentence in place of its marks says why one could not be."""
-    marks: dict[tuple[str, str], dict[str, Mark] | str] = {}
-    tasks = {key: (path, key[0], seed) for key, path in paths.items()}
-    for key, found in _parallel(_marks, tasks, jobs, "exercises"):
-        marks[key] = found if not isinstance(found, Exception) else f"{type(found).__name__}: {found}"
-    return marks
-
-
 def _parallel(work: Callable[..., Any], tasks: dict[Any, tuple[Any, ...]], jobs: int, what: str) -> Iterator[Any]:
     """What `work` gave for each task, or the exception that it raised, as they come."""
+    from tqdm import tqdm
+
     context, again = get_context("spawn"), []
     if not tasks:
         return
-    with _tqdm(None, what, len(tasks)) as bar:
+    with tqdm(desc=what, total=len(tasks), disable=None, leave=False) as bar:
         with ProcessPoolExecutor(jobs, context) as pool:
             futures = {pool.submit(work, *arguments): key for key, arguments in tasks.items()}
             for future in as_completed(futures):
@@ -185,14 +179,8 @@ def _parallel(work: Callable[..., Any], tasks: dict[Any, tuple[Any, ...]], jobs:
                 yield key, problem or future.result()
 
 
-def _tqdm(some: Iterable[Any] | None, what: str, total: int | None = None) -> Any:
-    from tqdm import tqdm
-
-    return tqdm(some, desc=what, total=total, disable=None, leave=False)
-
-
-def _convert(step: str, course: Path, config: Any, lesson: str, student: str, notes: list[str]) -> None:
-    """Run a converter of nbgrader on a student's lesson; on those of all students that have no result yet for "*"."""
+def _convert(step: str, course: Path, config: Any, lesson: str, student: str, notes: list[str]) -> bool:
+    """Run a converter of nbgrader on a lesson of a student, or of all who have no result yet ("*"); whether it went."""
     from nbgrader import converters
     from nbgrader.converters.base import NbGraderException
     from nbgrader.coursedir import CourseDirectory
@@ -205,6 +193,8 @@ def _convert(step: str, course: Path, config: Any, lesson: str, student: str, no
         except NbGraderException as problem:
             why = [line for line in "\n".join(said).split("\n") if "Error: " in line] or [str(problem)]
             notes.append(f"{student}, {lesson}: nbgrader's {step} fails: {why[-1]}")
+            return False
+    return True
 
 
 def give_feedback(course: Path, config: Any, jobs: int, notes: list[str]) -> None:
