@@ -60,7 +60,7 @@ def test_a_solution_in_words_is_folded():
 
 def test_a_picture_keeps_its_alt_text_and_its_numbers():
     text = page(notebook(new_code_cell("show()", outputs=[figure("Two bars,\n0.7 and 0.3.")])), "00")
-    assert "```{image} figures/00-b-0.png\n:name: 00-b-0\n:alt: Two bars, 0.7 and 0.3.\n```" in text
+    assert '```{image} figures/00-b-0.png\n:name: 00-b-0\n:alt: "Two bars, 0.7 and 0.3."\n```' in text
     assert "A: 0.7\nB: 0.3" in text.split("<summary>Figure 00.1 in numbers</summary>")[1]
 
 
@@ -251,6 +251,27 @@ def test_built_again_it_is_the_same_to_the_byte(site, tmp_path):
     build(ROOT, tmp_path / "again")  # and a site may be replaced
 
 
+ODD = """Bars: "a" is 0.7 # of 'b' & `c` < d \\\\ *e* {f}."""
+
+
+def small_site(folder, *cells):
+    """A site of one lesson."""
+    (folder / "notebooks").mkdir()
+    nbformat.write(notebook(*cells), folder / "notebooks" / "00_care.ipynb")
+    (folder / "README.md").write_text(README, encoding="utf-8")
+    build(folder, folder / "site")
+    return parsed((folder / "site" / "00_care.html").read_text(encoding="utf-8"))
+
+
+def test_odd_signs_in_alt_texts_and_outputs_survive(tmp_path):
+    outputs = [figure(alt=ODD), figure(alt="# a: 'b"), figure(alt='"a" is b'), new_output("stream", text=ODD)]
+    main = body(small_site(tmp_path, new_code_cell("show()", outputs=outputs)))
+    assert [image["alt"] for image in main.find_all("img")] == [ODD, "# a: 'b", '"a" is b']
+    assert main.find("div", class_="line").get_text().strip() == ODD
+    captions = parsed((tmp_path / "site" / "gallery.html").read_text(encoding="utf-8")).find("article").get_text()
+    assert ODD[:-1] in captions and "# a: 'b" in captions
+
+
 # --- what is refused -------------------------------------------------------------------------------------------------
 
 
@@ -262,12 +283,8 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path):
 
 
 def test_a_link_that_leads_nowhere_stops_the_build(tmp_path, capfd):
-    (tmp_path / "notebooks").mkdir()
-    lesson = notebook(new_markdown_cell("[gone](03_gone.ipynb)"))
-    nbformat.write(lesson, tmp_path / "notebooks" / "00_care.ipynb")
-    (tmp_path / "README.md").write_text(README, encoding="utf-8")
     with pytest.raises(RuntimeError, match="the site was not built"):
-        build(tmp_path, tmp_path / "site")
+        small_site(tmp_path, new_markdown_cell("[gone](03_gone.ipynb)"))
     assert "03_gone.md" in capfd.readouterr().err and not (tmp_path / "site").exists()
 
 

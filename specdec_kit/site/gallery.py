@@ -1,5 +1,6 @@
 """The last page: every figure of the lessons, with its numbers and the place where it stands."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,7 +15,12 @@ def gallery(lessons: Mapping[str, Any]) -> str:
         if here:
             parts.append(f"## {lesson[:2]} {title(notebook)}")
         for picture in here:
-            caption = picture.alt.split(". ")[0].rstrip(".")
+            caption = literal(picture.alt.split(". ")[0].rstrip("."))
             place = f"[Figure {picture.number} in its lesson](#{picture.label})"
             parts += [f"### {picture.number} {picture.heading}", f"{caption}. {place}", picture.markdown(target=False)]
     return "\n\n".join(parts) + "\n"
+
+
+def literal(text: str) -> str:
+    """The text in Markdown as it stands: none of its signs means anything."""
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", " ".join(text.split()))

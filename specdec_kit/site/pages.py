@@ -4,13 +4,14 @@ A picture keeps its alt text and has its numbers as text below it. A widget stan
 the reader sees what a copy has, a gap to fill; the solution and its output are folded below.
 """
 
+import json
 import re
 from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from specdec_kit.copies import ANSWER, BEGIN, without_solutions
+from specdec_kit.copies import ANSWER, BEGIN, END, without_solutions
 
 PICTURES = "figures"
 """Folder of the pictures, beside the pages."""
@@ -39,7 +40,8 @@ class Picture:
     def markdown(self, target: bool = True) -> str:
         """The picture with its alt text, then its numbers, folded; `target` makes it a place to link to."""
         name = f":name: {self.label}\n" if target else ""
-        image = fenced("", f"{name}:alt: {' '.join(self.alt.split())}", "{image} " + self.path)
+        alt = json.dumps(" ".join(self.alt.split()), ensure_ascii=False)  # quoted, or a # would end it
+        image = fenced("", f"{name}:alt: {alt}", "{image} " + self.path)
         return f"{image}\n\n{folded(f'Figure {self.number} in numbers', fenced(self.numbers, '', '{code-block} text'))}"
 
 
@@ -112,7 +114,7 @@ def _prose(cell: Any) -> str:
 
 def _code(source: str, outputs: list[str]) -> str:
     """A cell of code and its outputs; where it holds a solution, the gap first and all else folded."""
-    worked = "\n\n".join([fenced(re.sub(r" *### (BEGIN|END) SOLUTION\n?", "", source), "", "python"), *outputs])
+    worked = "\n\n".join([fenced(re.sub(rf" *### ({BEGIN}|{END})\n?", "", source), "", "python"), *outputs])
     if BEGIN not in source:
         return worked
     return f"{fenced(without_solutions(source), '', 'python')}\n\n{folded('Solution', worked, 'solution')}"
