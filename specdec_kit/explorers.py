@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from specdec_kit import plots, widgets
+from specdec_kit import plots
 from specdec_kit.blocks import Model, as_tokens, check_models, token_verification
+from specdec_kit.controls import Field, explore
 from specdec_kit.distributions import Law, NoResidual, as_law, as_pair, overlap, residual
 from specdec_kit.evidence import readable
 from specdec_kit.extras import needed
@@ -20,6 +21,9 @@ from specdec_kit.uncertainty import draws_for, least_rise
 
 with needed("lab"):
     from scipy.stats import binom
+
+
+TWENTIETHS = tuple(n / 20 for n in range(21))
 
 
 def _several(law: Any, names: Sequence[str]) -> str:
@@ -54,17 +58,13 @@ def mass_explorer(p: ArrayLike, q: ArrayLike) -> None:
     target, draft = as_pair(p, q)
     if target.shape != (2,):
         raise ValueError(f"p has shape {target.shape}: the explorer moves laws over two tokens, shape (2,)")
-    if widgets.ipywidgets is None:
-        plots.show(mass_figure(target, draft))
-        return
-    of_p, of_q = (
-        widgets.control(
-            "FloatSlider", f"{letter}(A)", f"Probability of A in the {name} law", value=float(law[0]), min=0, max=1,
-            step=0.05, readout_format=".2f",
-        )
-        for letter, name, law in (("p", "target", target), ("q", "draft", draft))
-    )  # fmt: skip
-    widgets.explore([of_p, of_q], lambda: mass_figure(*([one.value, 1 - one.value] for one in (of_p, of_q))))
+    explore(
+        [
+            Field(f"{letter}(A)", f"Probability of A in the {name} law", TWENTIETHS, float(law[0]), "{:.2f}".format)
+            for letter, name, law in (("p", "target", target), ("q", "draft", draft))
+        ],
+        lambda a, b: mass_figure([a, 1 - a], [b, 1 - b]),
+    )
 
 
 def mass_figure(p: ArrayLike, q: ArrayLike) -> plots.Figure:
@@ -81,9 +81,6 @@ def mass_figure(p: ArrayLike, q: ArrayLike) -> plots.Figure:
 
 
 # ---- one round, uniform by uniform ----
-
-
-MOST_SEED = 10**6
 
 
 class _Kept:
@@ -165,31 +162,23 @@ def round_player(
     """
     if gamma not in range(9):
         raise ValueError(f"gamma is {gamma!r}: give 0 to 8 drafts, as many as a figure has room for")
-    if seed not in range(MOST_SEED + 1):
-        raise ValueError(f"seed is {seed!r}: give a whole number, 0 to {MOST_SEED}")
+    if not (isinstance(seed, int) and seed >= 0):
+        raise ValueError(f"seed is {seed!r}: give a whole number, at least 0")
     target, draft = (_as_model(one, name) for one, name in ((p, "p"), (q, "q")))
     check_models(target, draft)
 
     def steps(seed: int) -> list[plots.Strip]:
         return round_steps(target, draft, context, gamma, np.random.default_rng(seed))
 
-    def figure(seed: int, upto: int | None = None) -> plots.Figure:
-        return plots.strips(steps(seed), upto, 2 * gamma + 1)
-
-    if widgets.ipywidgets is None:
-        plots.show(figure(seed))
-        return
     count = len(steps(seed))
-    step = widgets.control("IntSlider", "step", "How many of the uniforms are shown", value=count, min=1, max=count)
-    which = widgets.control("BoundedIntText", "seed", "Seed of the round", value=seed, min=0, max=MOST_SEED)
-
-    def other_round(_: Any) -> None:
-        at_end = step.value == step.max
-        step.max = len(steps(which.value))
-        step.value = step.max if at_end else step.value
-
-    which.observe(other_round, "value")
-    widgets.explore([step, which], lambda: figure(which.value, step.value), more=[widgets.play_button(step)])
+    explore(
+        [
+            Field("step", "How many of the uniforms are shown", range(1, 2 * gamma + 2), count),
+            Field("seed", "Seed of the round", range(100), seed),
+        ],
+        lambda upto, seed: plots.strips(steps(seed), upto, 2 * gamma + 1),
+        last=lambda upto, seed: len(steps(seed)),
+    )
 
 
 def _as_model(given: Any, name: str) -> Model:
@@ -204,7 +193,8 @@ def _as_model(given: Any, name: str) -> Model:
 # ---- power ----
 
 DRAWS = (30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000)
-ALPHAS = (0.05, 0.01, 1e-3, 1e-4, 1e-6, 1e-9)
+ALPHAS = (1e-9, 1e-6, 1e-4, 1e-3, 0.01, 0.05)
+BIASES = tuple(n / 200 for n in range(1, 61))
 
 
 def power_explorer(draws: int = 1000, alpha: float = 1e-6, bias: float = 0.05, p: float = 0.5) -> None:
@@ -226,21 +216,13 @@ def power_explorer(draws: int = 1000, alpha: float = 1e-6, bias: float = 0.05, p
             raise ValueError(f"{name} is {value!r}: give one of {', '.join(f'{one:g}' for one in allowed)}")
     if not (0.005 <= bias <= 0.3 and 0.01 <= p <= 0.69):
         raise ValueError(f"bias is {bias} and p is {p}: give a bias of 0.005 to 0.3 and a p of 0.01 to 0.69")
-    if widgets.ipywidgets is None:
-        plots.show(power_figure(draws, alpha, bias, p))
-        return
-    of_draws = widgets.control(
-        "SelectionSlider", "N", "Number of draws", value=draws, options=[(f"{n:,}", n) for n in DRAWS]
-    )
-    of_alpha = widgets.control(
-        "SelectionSlider", "α", "False-alarm rate of the test", value=alpha, options=[(f"{a:g}", a) for a in ALPHAS]
-    )
-    of_bias = widgets.control(
-        "FloatSlider", "bias", "How much likelier the event is than it should be", value=bias, min=0.005, max=0.3,
-        step=0.005, readout_format=".3f",
-    )  # fmt: skip
-    widgets.explore(
-        [of_draws, of_alpha, of_bias], lambda: power_figure(of_draws.value, of_alpha.value, of_bias.value, p)
+    explore(
+        [
+            Field("N", "Number of draws", DRAWS, draws, "{:,}".format),
+            Field("α", "False-alarm rate of the test", ALPHAS, alpha, "{:g}".format),
+            Field("bias", "How much likelier the event is than it should be", BIASES, bias, "{:.3g}".format),
+        ],
+        lambda draws, alpha, bias: power_figure(draws, alpha, bias, p),
     )
 
 
@@ -303,25 +285,15 @@ def speedup_explorer(recording: Recording, alpha: float = 0.6, gamma: int = 4, c
         if value not in allowed:
             raise ValueError(f"{name} is {value!r}: give one of {', '.join(f'{one:g}' for one in allowed)}")
 
-    def figure(alpha: float, gamma: int, c: float, batch: int) -> plots.Figure:
-        return speedup_figure(alpha, gamma, c, batch, curves[batch])
-
-    first = figure(alpha, gamma, c, batch)  # which refuses what is no chance
-    if widgets.ipywidgets is None:
-        plots.show(first)
-        return
-    controls = [
-        widgets.control(
-            "FloatSlider", "α", "Chance that a draft passes", value=alpha, min=0, max=1, step=0.05, readout_format=".2f"
-        ),
-        widgets.control("IntSlider", "γ", "Drafts in a round", value=gamma, min=0, max=15),
-        widgets.control(
-            "SelectionSlider", "c", "Cost of a call of the draft, in passes over one token", value=c,
-            options=[(f"{one:g}", one) for one in COSTS],
-        ),
-        widgets.control("SelectionSlider", "batch", "Texts written at once", value=batch, options=batches),
-    ]  # fmt: skip
-    widgets.explore(controls, lambda: figure(*(one.value for one in controls)))
+    explore(
+        [
+            Field("α", "Chance that a draft passes", TWENTIETHS, alpha, "{:.2f}".format),
+            Field("γ", "Drafts in a round", range(16), gamma),
+            Field("c", "Cost of a call of the draft, in passes over one token", COSTS, c, "{:g}".format),
+            Field("batch", "Texts written at once", batches, batch),
+        ],
+        lambda alpha, gamma, c, batch: speedup_figure(alpha, gamma, c, batch, curves[batch]),
+    )
 
 
 def speedup_figure(alpha: float, gamma: int, c: float, batch: int, curve: Callable[[int], float]) -> plots.Figure:

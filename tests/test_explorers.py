@@ -257,13 +257,13 @@ REFUSED = {
     "a matrix": (
         lambda: explorers.round_player([P, P], Q), r"^p has shape \(2, 2\): give one law, a vector, or a model$"
     ),
-    "no seed": (lambda: explorers.round_player(P, Q, seed=-1), "^seed is -1: give a whole number, 0 to 1000000$"),
+    "no seed": (lambda: explorers.round_player(P, Q, seed=-1), "^seed is -1: give a whole number, at least 0$"),
     "two vocabularies": (lambda: explorers.round_player(P, [0.2, 0.3, 0.5]), "give both models one vocabulary"),
     "draws between": (
         lambda: explorers.power_explorer(1234),
         "^draws is 1234: give one of 30, 100, 300, 1000, 3000, 10000, 30000, 100000$",
     ),
-    "a false-alarm rate between": (lambda: explorers.power_explorer(alpha=0.5), "^alpha is 0.5: give one of 0.05, "),
+    "a false-alarm rate between": (lambda: explorers.power_explorer(alpha=0.5), "^alpha is 0.5: give one of 1e-09, "),
     "no bias": (
         lambda: explorers.power_explorer(bias=0),
         "^bias is 0 and p is 0.5: give a bias of 0.005 to 0.3 and a p of 0.01 to 0.69$",

@@ -1,17 +1,17 @@
-"""Sliders and buttons in a real kernel, moved and pressed by the messages that JupyterLab sends."""
+"""Sliders, boxes and buttons in a real kernel, moved and pressed by the messages that JupyterLab sends."""
 
 import base64
-import html
 import json
 import queue
 import re
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from jupyter_client import KernelManager
 
-from specdec_kit import widgets
+from specdec_kit import controls, widgets
 
 NONE_REJECTED = "in all: 1 accepted, 0 rejected\noverlap 1, rejected 0; nothing is rejected, and no residual is drawn"
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -104,11 +104,23 @@ class Kernel:
         """Run a cell and forget what it said."""
         self.client.execute_interactive(code, output_hook=lambda message: None, timeout=60)
 
+    def move(self, name, to, of=None):
+        """Move a slider to the choice that reads so; of the one explorer, or of one given by its id."""
+        key = of or self.model("Any")
+        state = self.models[key]
+        n = [field["name"] for field in state["fields"]].index(name)
+        at = [*state["at"]]
+        at[n] = state["fields"][n]["shown"].index(to)
+        self.send(key, method="update", state={"at": at}, buffer_paths=[])
+
+    def reads(self):
+        """What the sliders of the one explorer read."""
+        state = self.models[self.model("Any")]
+        return {field["name"]: field["shown"][n] for field, n in zip(state["fields"], state["at"], strict=True)}
+
     def said(self):
         """What the one explorer announces."""
-        [value] = [model["value"] for model in self.models.values() if model["_model_name"] == "HTMLModel"]
-        [text] = re.findall('<div role="status">(.*)</div>', value)
-        return html.unescape(text)
+        return self.models[self.model("Any")]["now"]
 
     def updates(self):
         return [m["content"] for m in self.messages if m["msg_type"] == "update_display_data"]
@@ -159,8 +171,8 @@ def explorer(kernel):
 
 def test_the_explorer_stores_a_figure_that_needs_no_slider(explorer):
     sliders, figure = explorer.outputs
-    assert sliders["data"]["text/plain"] == "To move: p(A) = 0.7, q(A) = 0.4."
-    assert sliders["data"][WIDGET]["model_id"] == explorer.model("VBox")
+    assert sliders["data"]["text/plain"] == "To move: p(A) = 0.70, q(A) = 0.40."
+    assert sliders["data"][WIDGET]["model_id"] == explorer.model("Any")
     assert is_png(figure) and figure["data"]["text/plain"] == AT_FIRST
     assert figure["metadata"]["image/png"]["alt"] == (
         "Two stacked bars for each token. " + ". ".join(AT_FIRST.split("\n")) + "."
@@ -168,14 +180,14 @@ def test_the_explorer_stores_a_figure_that_needs_no_slider(explorer):
 
 
 def test_the_sliders_reach_every_law(explorer):
-    for name, start in (("p(A)", 0.7), ("q(A)", 0.4)):
-        slider = explorer.models[explorer.model("FloatSlider", description=name)]
-        assert (slider["value"], slider["min"], slider["max"], slider["continuous_update"]) == (start, 0, 1, True)
+    assert explorer.reads() == {"p(A)": "0.70", "q(A)": "0.40"}
+    fields = explorer.models[explorer.model("Any")]["fields"]
+    assert [field["shown"] for field in fields] == [[f"{n / 20:.2f}" for n in range(21)]] * 2
 
 
 def test_a_moved_slider_redraws_the_same_output(explorer):
     before = explorer.outputs[1]
-    explorer.set(explorer.model("FloatSlider", description="q(A)"), 0.7)
+    explorer.move("q(A)", "0.70")
     explorer.settle("in all: 1 accepted")
     [update] = explorer.updates()
     assert update["transient"]["display_id"] == before["transient"]["display_id"]
@@ -193,11 +205,10 @@ def thread(kernel, request):
 
 
 def test_the_last_of_many_quick_moves_wins(explorer, thread):
-    p, q = (explorer.model("FloatSlider", description=name) for name in ("p(A)", "q(A)"))
     for step in range(20, -1, -1):
-        explorer.set(q, step / 20)
+        explorer.move("q(A)", f"{step / 20:.2f}")
         explorer.subshell = thread
-        explorer.set(p, 1 - step / 20)
+        explorer.move("p(A)", f"{1 - step / 20:.2f}")
     explorer.settle("in all: 0 accepted, 1 rejected")
     texts = [update["data"]["text/plain"] for update in explorer.updates()]
     # p = [1, 0], q = [0, 1]: nothing in common.
@@ -210,19 +221,9 @@ def test_the_last_of_many_quick_moves_wins(explorer, thread):
     assert len(texts) < 21, "a drag is not drawn step by step"
 
 
-def test_a_slider_moved_by_code_redraws_as_well(kernel):
-    kernel.run("import ipywidgets\nmade, real = [], ipywidgets.FloatSlider\n"
-               "ipywidgets.FloatSlider = lambda *a, **k: made.append(real(*a, **k)) or made[-1]\n"
-               "try:\n    mass_explorer([0.7, 0.3], [0.4, 0.6])\nfinally:\n    ipywidgets.FloatSlider = real\n"
-               "made[0].value = 0.5\nmade[0].value = 0.4")  # fmt: skip
-    kernel.settle("in all: 1 accepted")
-    [update] = kernel.updates()
-    assert update["data"]["text/plain"].endswith(NONE_REJECTED)
-
-
 def test_two_explorers_do_not_disturb_each_other(kernel):
     *_, second = kernel.run("mass_explorer([0.7, 0.3], [0.4, 0.6])\nmass_explorer([0.5, 0.5], [0.5, 0.5])")
-    kernel.set(kernel.model("FloatSlider", description="q(A)", value=0.5), 1.0)
+    kernel.move("q(A)", "1.00", kernel.model("Any", at=[10, 10]))
     kernel.settle("in all: 0.5 accepted")
     [update] = kernel.updates()
     assert update["transient"]["display_id"] == second["transient"]["display_id"]
@@ -245,68 +246,57 @@ def test_every_explorer_stores_a_figure_complete_by_itself_and_names_what_can_be
     words = figure["data"]["text/plain"].splitlines()
     assert is_png(figure) and words[-1] in figure["metadata"]["image/png"]["alt"]
     assert controls["data"]["text/plain"].startswith("To move: ")
-    moved = [model for model in kernel.models.values() if model["_model_name"].endswith(("SliderModel", "TextModel"))]
-    assert len(moved) >= 2
-    for model in moved:
-        assert f"{model['description']} = " in controls["data"]["text/plain"]
-        assert len(model["tooltip"].split()) > 2
+    fields = kernel.models[kernel.model("Any")]["fields"]
+    assert len(fields) >= 2
+    for field in fields:
+        assert f"{field['name']} = {kernel.reads()[field['name']]}" in controls["data"]["text/plain"]
+        assert len(field["tip"].split()) > 2 and len(set(field["shown"])) == len(field["shown"])
     assert kernel.said() == words[-1], "what is shown is announced as text"
 
 
 def test_a_step_shows_as_many_uniforms(kernel):
     # Seed 1 draws 0.512, 0.950, 0.144, …: two drafts B, and the first passes, for 0.144 × 0.6 < 0.3.
     kernel.run(CALLS["round"])
-    kernel.set(kernel.model("IntSlider"), 3)
+    kernel.move("step", "3")
     kernel.settle("3 of 5 uniforms")
     assert kernel.said() == "3. test 1: u q(B) = 0.144 × 0.6 = 0.086 is below p(B) = 0.3: B accepted"
-    kernel.set(kernel.model("IntSlider"), 1)
+    kernel.move("step", "1")
     kernel.settle("1 of 5 uniforms")
     assert kernel.updates()[-1]["data"]["text/plain"].splitlines() == ["1 of 5 uniforms", kernel.said()]
 
 
 def test_another_seed_is_another_round_and_stays_at_its_end(kernel):
     kernel.run(CALLS["round"])
-    kernel.set(kernel.model("BoundedIntText"), 4)
+    assert kernel.models[kernel.model("Any")]["most"] == [4, 99] and kernel.reads()["step"] == "5"
+    kernel.move("seed", "4")
     # 0.943, 0.511: two drafts B; 0.976 × 0.6 is over 0.3, so the first falls, and one more uniform ends the round.
     kernel.settle("4 of 4 uniforms")
-    slider = kernel.models[kernel.model("IntSlider")]
-    assert (slider["value"], slider["max"]) == (4, 4)
+    assert kernel.models[kernel.model("Any")]["most"] == [3, 99]
+    assert kernel.reads() == {"step": "4", "seed": "4"}
     assert kernel.said().endswith("The round writes A (corrected)")
+    kernel.move("step", "2")
+    kernel.settle("2 of 4 uniforms")
+    kernel.move("seed", "1")
+    kernel.settle("2 of 5 uniforms")
 
 
-def test_play_goes_from_the_start_to_the_end_and_stops(kernel):
-    kernel.run("from specdec_kit import widgets\n"
-               "button, slow = widgets.play_button, widgets.play_button.__defaults__\n"
-               "widgets.play_button.__defaults__ = (0.2,)\n" + CALLS["round"])  # fmt: skip
-    button = kernel.model("Button")
-    try:
-        kernel.send(button, method="custom", content={"event": "click"})
-        kernel.settle("5 of 5 uniforms")
-    finally:
-        kernel.run_quietly("button.__defaults__ = slow")
-    shown = [update["data"]["text/plain"].splitlines()[0] for update in kernel.updates()]
-    assert shown == [f"{n} of 5 uniforms" for n in range(1, 6)]
-    assert kernel.models[button]["description"] == "Play"
+def test_the_page_and_the_kernel_speak_of_the_same_traits():
+    script = (Path(controls.__file__).parent / "controls.js").read_text(encoding="utf-8")
+    spoken = set(re.findall(r'model\.[gs]et\("(\w+)"', script))
+    assert spoken == {"fields", "at", "most", "pace", "now"} <= controls.Controls.class_traits(sync=True).keys()
 
 
-def test_play_can_be_paused(kernel):
-    kernel.run(CALLS["round"])
-    button = kernel.model("Button")
-    kernel.send(button, method="custom", content={"event": "click"})
-    assert kernel.models[button]["description"] == "Pause"
-    kernel.send(button, method="custom", content={"event": "click"})
-    kernel.settle("1 of 5 uniforms", 2)
-    assert kernel.models[button]["description"] == "Play"
-    assert len(kernel.updates()) == 1, "nothing moves on"
+def test_only_a_round_is_played(kernel):
+    for name, call in CALLS.items():
+        kernel.run(call)
+        assert (kernel.models[kernel.model("Any")]["pace"] > 0) == (name == "round")
 
 
 def test_more_draws_see_more(kernel):
     kernel.run(CALLS["power"])
-    [controls] = [m for m in kernel.messages if "To move" in m["content"].get("data", {}).get("text/plain", "")]
-    assert controls["content"]["data"]["text/plain"] == "To move: N = 1000, α = 1e-06, bias = 0.05."
+    assert kernel.reads() == {"N": "1,000", "α": "1e-06", "bias": "0.05"}
     assert kernel.said() == "Would you have seen a bias of 0.05? No: with probability 0.04."
-    draws = kernel.model("SelectionSlider", description="N")
-    kernel.send(draws, method="update", state={"index": 5}, buffer_paths=[])
+    kernel.move("N", "10,000")
     kernel.settle("10,000 draws")
     assert kernel.said() == "Would you have seen a bias of 0.05? Yes: with probability 1."
 
@@ -314,8 +304,7 @@ def test_more_draws_see_more(kernel):
 def test_a_larger_batch_gains_less(kernel):
     kernel.run(CALLS["speed-up"])
     assert "with the recorded cost 2.01: faster than without drafts" in kernel.said()
-    batch = kernel.model("SelectionSlider", description="batch")
-    kernel.send(batch, method="update", state={"index": 4}, buffer_paths=[])
+    kernel.move("batch", "16")
     kernel.settle("16 at once")
     # Lesson 06: one text gains 2.01, sixteen lose, 0.96.
     assert "with the recorded cost 0.96: no faster than without drafts" in kernel.said()
@@ -406,15 +395,14 @@ def test_a_prediction_that_cannot_be_kept_says_so_and_stays_open(box, work):
     assert press(box) == "Committed: 5. Now run on and compare."
 
 
-# --- without ipywidgets ----------------------------------------------------------------------------------------------
+# --- without widgets -------------------------------------------------------------------------------------------------
 
 
-def test_without_ipywidgets_each_shows_its_static_view(kernel):
-    kernel.run("import importlib, sys\nfrom unittest.mock import patch\nfrom specdec_kit import widgets")
-    calls = [*CALLS.values(), 'predict("share of A", unit="probability")']
-    inside = "\n    ".join(["importlib.reload(widgets)", *calls])
-    outputs = kernel.run(f'with patch.dict(sys.modules, {{"ipywidgets": None}}):\n    {inside}')
-    kernel.run_quietly("importlib.reload(widgets)")
+def test_without_widgets_each_shows_its_static_view(kernel):
+    kernel.run("from unittest.mock import patch\nfrom specdec_kit import controls, widgets")
+    calls = "\n    ".join([*CALLS.values(), 'predict("share of A", unit="probability")'])
+    without = 'patch.object(widgets, "ipywidgets", None), patch.object(controls, "anywidget", None)'
+    outputs = kernel.run(f"with {without}:\n    {calls}")
     *figures, said = outputs
     assert not kernel.models
     assert all(is_png(figure) and figure["metadata"]["image/png"]["alt"] for figure in figures)
