@@ -311,8 +311,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(f"Not everything could be written: {problem}.")
     for note in notes:
         print(note.rstrip(".") + ".", file=sys.stderr)
-    of_all = f"{students} students in all" if students != 1 else "1 student in all"
-    print(f"{graded} notebooks graded now, {of_all}: {course.name}/grades.csv, {course.name}/{FEEDBACK}/.")
+    some, all_of = (f"{n} {what}{'s' * (n != 1)}" for n, what in ((graded, "notebook"), (students, "student")))
+    print(f"{some} graded now, {all_of} in all: {course.name}/grades.csv, {course.name}/{FEEDBACK}/.")
     if waiting:
         wait = "1 answer waits" if waiting == 1 else f"{waiting} answers wait"
         print(f"{wait} for a person: nbgrader's formgrader shows them; then run this again.")
