@@ -452,16 +452,17 @@ def strips(rows: Sequence[Strip], upto: int | None = None, room: int | None = No
         for y, row in enumerate(shown):
             left = 0.0
             for name, width, look in row.parts:
+                if width == 0:
+                    continue
                 style = LOOK[look] if look else {"facecolor": "white"}
                 ax.barh(y, width, 0.56, left, **style, edgecolor="black", linewidth=0.8)
                 if width >= 0.08:
                     box = {"facecolor": "white", "edgecolor": "none", "boxstyle": "round,pad=0.15"}
                     places = [left + part * width for part in (0.5, 0.25, 0.75)]  # in the middle, but not over u
                     x = max(places, key=lambda x: min(abs(x - row.u), 0.07))
-                    ax.text(x, y, name, ha="center", va="center", fontsize=9, bbox=box)
+                    ax.text(x, y, name, ha="center", va="center", fontsize=9, bbox=box if look else None)
                 left += width
-            ax.plot([row.u, row.u], [y - 0.4, y + 0.4], color="black", linewidth=2.2)
-            ax.plot(row.u, y - 0.4, "v", color="black", markersize=7)
+            ax.plot([row.u] * 2, [y - 0.4, y + 0.4], "v-", markevery=[0], color="black", linewidth=2.2, markersize=7)
             ax.text(-0.02, y, row.title, ha="right", va="center", fontsize=10)
             ax.text(1.02, y, row.outcome, ha="left", va="center", fontsize=10)
         ax.set(xlim=(-0.3, 1.3), ylim=(room - 0.4, -0.6), xlabel="u, the uniform drawn (▼)", yticks=[])

@@ -129,7 +129,7 @@ def test_strips_keep_room_for_what_is_to_come():
 
 def test_the_looks_of_a_round_are_those_of_every_figure():
     ax = plots.strips(steps(0.5, 0.2, 0.75, 0.9)).canvas.axes[0]
-    colours = {to_hex(bar.get_facecolor()): bar.get_hatch() or "" for bar in ax.patches if bar.get_width()}
+    colours = {to_hex(bar.get_facecolor()): bar.get_hatch() or "" for bar in ax.patches}
     due = {plots.LOOK[name]["facecolor"].lower(): plots.LOOK[name]["hatch"] for name in
            ("draft", "accepted", "rejected", "residual")}  # fmt: skip
     assert colours == due | {"#ffffff": ""}
