@@ -16,6 +16,12 @@ P4, Q4 = [0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]
 ENDS = [[0.38, 0.42], [0.31, 0.33], [0.18, 0.22], [0.05, 0.09]]  # the second and the last miss
 WIDE = [[0.36, 0.44], [0.29, 0.35], [0.16, 0.24], [0.04, 0.095]]  # the last misses
 
+STRIPS = [
+    plots.Strip("draft 1", [("A", 0.4, "draft"), ("B", 0.6, "")], 0.3, "→ A", "draft 1: A is proposed"),
+    plots.Strip("test 1: A", [("accept", 0.7, "accepted"), ("reject", 0.3, "rejected")], 0.8, "✗ rejected", "A falls"),
+]
+HUMPS = np.arange(-5, 12), np.exp(-(np.arange(-5, 12) ** 2) / 2), np.exp(-((np.arange(-5, 12) - 6) ** 2) / 2)
+
 FIGURES = {
     "mass_bars": lambda: plots.mass_bars(P, Q),
     "mass_bars, p = q": lambda: plots.mass_bars(P, P),
@@ -27,6 +33,11 @@ FIGURES = {
     "curves, factors": lambda: plots.curves([1, 10], {"a": [0, 1]}, xlabel="x", ylabel="y", logx=True),
     "histogram": lambda: plots.histogram({"target": [0.1, 0.9], "mine": [0, 1]}, xlabel="p-value"),
     "intervals": lambda: plots.intervals(P4, P4, ENDS, WIDE, list("wxyz")),
+    "curves, one place marked": lambda: plots.curves([0, 1], {"a": [0, 1]}, xlabel="x", ylabel="y", at=1),
+    "strips": lambda: plots.strips(STRIPS),
+    "strips, room for more": lambda: plots.strips(STRIPS, 1, 4),
+    "alarm": lambda: plots.alarm(*HUMPS, 5),
+    "alarm, far out": lambda: plots.alarm(HUMPS[0] + 20, *HUMPS[1:], 5),
 }
 
 
@@ -235,6 +246,34 @@ def test_of_many_intervals_those_that_miss_are_told():
         "H: p 0.05, estimate 0.05, by itself 0.051 to 0.07 (misses p), all together 0.03 to 0.07",
         "p is missed by 1 of 20 intervals by themselves, by 0 of those for all together",
     ]
+
+
+def test_a_marked_place_is_a_line_through_the_whole_figure():
+    ax = FIGURES["curves, one place marked"]().canvas.axes[0]
+    assert ax.lines[-1].get_xdata() == [1, 1] and ax.lines[-1].get_ydata() == [0, 1]
+
+
+def test_the_words_and_bars_of_strips():
+    figure = FIGURES["strips"]()
+    assert figure.numbers.splitlines() == ["2 of 2 uniforms", "1. draft 1: A is proposed", "2. A falls"]
+    ax = figure.canvas.axes[0]
+    bars = [(bar.get_x(), bar.get_width()) for bar in ax.patches]
+    assert np.round(bars, 12).tolist() == [[0, 0.4], [0.4, 0.6], [0, 0.7], [0.7, 0.3]]
+    assert [list(line.get_xdata()) for line in ax.lines] == [[0.3, 0.3], [0.8, 0.8]]
+    assert {"draft 1", "→ A", "test 1: A", "✗ rejected"} <= {text.get_text() for text in ax.texts}, (
+        "not by colour alone"
+    )
+    labels = {text.get_text(): text.get_position()[0] for text in ax.texts}
+    assert abs(labels["reject"] - 0.8) >= 0.07, "the name of a part stands beside u"
+
+
+def test_the_words_and_areas_of_an_alarm():
+    figure = FIGURES["alarm"]()
+    assert figure.numbers == "in standard errors: likeliest 0 if p is right, 6 if it is off; alarm from 5 on"
+    right, missed, seen = (area.get_paths()[0].vertices[:, 0] for area in figure.canvas.axes[0].collections)
+    assert (seen.min(), right.min(), missed.min()) == (5, -5, -5)
+    [said] = FIGURES["alarm, far out"]().canvas.axes[0].texts
+    assert said.get_text() == "p is off, seen:\nfarther out, at 26 →"
 
 
 def test_what_cannot_be_told_apart_is_refused():
