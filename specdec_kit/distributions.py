@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 # A law as the functions below hand it on: float64, or object where the caller gave fractions.
 Law = np.ndarray[Any, Any]
+EPSILON = float(np.finfo(np.float64).eps)
 
 
 class InvalidDistribution(ValueError):
@@ -86,29 +87,33 @@ def as_law(p: ArrayLike, name: str = "p") -> Law:
             axis=0, index=(), value=raw.shape,
         )  # fmt: skip
     law = raw if exact else raw.astype(np.float64)
+    coarsest = EPSILON if raw.dtype.kind != "f" or raw.dtype == np.float64 else max(EPSILON, np.finfo(raw.dtype).eps)
+    most = 0 if exact else coarsest**0.5
+    # NaN is not at least 0, and an infinite sum is not near 1.
+    if not (law.min() >= 0 and np.max(np.abs(law.sum(axis=-1) - 1)) <= most):
+        raise _no_law(law, name, most)
+    return law / law.sum(axis=-1, keepdims=True) if coarsest > EPSILON else law
+
+
+def _no_law(law: Law, name: str, most: Any) -> InvalidDistribution:
+    """What is wrong with these numbers: the first of them, or the first sum, that is off."""
     axis = law.ndim - 1
-    wrong = (law < 0) | (False if exact else ~np.isfinite(law))
+    wrong = (law < 0) | (False if law.dtype == object else ~np.isfinite(law))
     if wrong.any():
         index = tuple(int(i) for i in np.argwhere(wrong)[0])
-        raise InvalidDistribution(
+        return InvalidDistribution(
             f"{name}{list(index)} is {law[index]}: a probability is a finite number, at least 0 "
             "(logits? turn them into a law with softmax)",
             axis=axis, index=index, value=law[index],
         )  # fmt: skip
     total = law.sum(axis=-1)
-    coarsest = max(np.finfo(np.float64).eps, np.finfo(raw.dtype).eps if raw.dtype.kind == "f" else 0.0)
-    off = np.abs(total - 1) > (0 if exact else np.sqrt(coarsest))
-    if np.any(off):
-        index = tuple(int(i) for i in np.argwhere(off)[0])
-        found = total[index] if law.ndim > 1 else total
-        where = f"{name}{list(index)}" if index else name
-        raise InvalidDistribution(
-            f"{where} sums to {found} along axis {axis}, not to 1: divide it by its sum",
-            axis=axis,
-            index=index,
-            value=found,
-        )
-    return law / law.sum(axis=-1, keepdims=True) if coarsest > np.finfo(np.float64).eps else law
+    index = tuple(int(i) for i in np.argwhere(np.abs(total - 1) > most)[0])
+    found = total[index] if law.ndim > 1 else total
+    where = f"{name}{list(index)}" if index else name
+    return InvalidDistribution(
+        f"{where} sums to {found} along axis {axis}, not to 1: divide it by its sum",
+        axis=axis, index=index, value=found,
+    )  # fmt: skip
 
 
 def as_pair(p: ArrayLike, q: ArrayLike) -> tuple[Law, Law]:

@@ -609,7 +609,7 @@ def check_row_pairs(pairs: Callable[[], Any], round_: Callable[..., Any]) -> Ver
 def check_time_ratio(time_ratio: Callable[..., Any], *, cases: Sequence[Case] | None = None) -> Verdict:
     """Lesson 06: how many times as long one run takes as another, on simulated devices, each with a trap of its own.
 
-    A case is the seconds of the two. The noise stays the same, since under another a fair reader may be off by over 5 %.
+    A case is the seconds of the two. The noise stays the same: under another a fair reader may be off by over 5 %.
     """
     cases = cases or [(0.010, 0.008), (0.002, 0.005), (0.004, 0.001), (0.003, 0.003)]
     kinds: dict[str, dict[str, float]] = {

@@ -29,7 +29,7 @@ Draw = Callable[..., list[Any]]
 
 ALPHA = 1e-6
 """False-alarm rate of the counts of one exercise."""
-DRAWS, TEXTS = 20_000, 4_000
+DRAWS, TEXTS = 10_000, 4_000
 """How many tokens, or pairs of tokens, are drawn for each case; and how many texts."""
 AGAIN = 200
 """Draws that are made twice, by the same seed."""

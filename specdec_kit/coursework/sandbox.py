@@ -119,19 +119,26 @@ class Device:
     def __init__(self, ask: Callable[[str, Any], Any]):
         self._ask = ask
         self._ordered: list[str] = []  # what needs no answer waits for the next question
+        self._seconds: float | None = None  # the last answer, which holds until something is ordered
+        self._idle = False  # so that waiting changes nothing
 
     def submit(self, name: str) -> None:
         """Order a run; the call returns at once."""
         self._ordered.append(str(name))
+        self._seconds, self._idle = None, False
 
     def synchronise(self) -> None:
         """Wait until the queue is empty."""
-        self._ordered.append("")
+        if not self._idle:
+            self._ordered.append("")
+            self._seconds, self._idle = None, True
 
     def now(self) -> float:
         """Seconds on the host's clock, which does not wait."""
-        ordered, self._ordered = self._ordered, []
-        return float(self._ask("now", ordered))
+        if self._seconds is None:
+            ordered, self._ordered = self._ordered, []
+            self._seconds = float(self._ask("now", ordered))
+        return self._seconds
 
     time = SimulatedDevice.time
 
