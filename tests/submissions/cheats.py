@@ -405,7 +405,7 @@ while frame:
 hoard = []
 while True:
     try:
-        hoard.append(bytearray(2**26))
+        hoard.append(bytearray(2**28))
     except MemoryError:
         if len(hoard) > 1000:
             hoard.clear()
@@ -418,7 +418,7 @@ while True:
     "long answer": Submission(
         "Answers with more than can be read, in length and in depth.",
         {
-            "01": each("account: account", body="return [0.0] * 30_000_000")
+            "01": each("account: account", body="return '0' * 2**27")
             + each("exercise-half: half_accepted", body="x = []\nfor _ in range(900): x = [x]\nreturn x")
             + each("exercise-blind: blind_pair", body="x = []\nx.append(x)\nreturn x"),
         },
@@ -595,10 +595,14 @@ def two_tokens(p, q, rng):
         {
             lesson: """
 # %% + imports
-import inspect
+import sys
 def watched():
-    names = [name for one in inspect.stack(0) for name in (one.filename, one.function)]
-    return any("check" in name or "audit" in name or "law" in name for name in names)
+    frame = sys._getframe()
+    while frame:
+        if any(word in frame.f_code.co_filename for word in ("selfcheck", "audit", "law.py")):
+            return True
+        frame = frame.f_back
+    return False
 """
             + code
             for lesson, code in (
@@ -626,7 +630,8 @@ def mended(p, q, rng):
         {
             "01": """
 # %% + imports
-import io, os, pathlib
+import functools, io, os, pathlib
+import numpy as np
 import specdec_kit
 
 ROOT = pathlib.Path(specdec_kit.__file__).resolve().parent.parent
@@ -646,6 +651,7 @@ WAYS = [
     lambda path: pathlib.Path(path).read_text(), lambda path: np.fromfile(path, np.uint8).tobytes().decode(),
     by_history,
 ]
+@functools.cache
 def worked(function):
     import json
     for way in WAYS:
@@ -659,19 +665,21 @@ def worked(function):
             + "".join(
                 each(
                     f"{cell}: {function}",
-                    body=f'found = dict(globals())\nexec(worked("{function}").split("selfcheck.")[0], found)\n'
-                    f'return found["{function}"](*args) if found["{function}"] is not {function} else 0',
+                    body=f'found = dict(np=np)\nexec(worked("{function}").split("selfcheck.")[0], found)\n'
+                    f'return found["{function}"](*args)',
                 )
                 for cell, function in (one.split(": ") for one in FOUR)
             )
         },
+        limit=5.0,
     ),
     "programs": Submission(
         "Has another program read the worked lesson: by subprocess, os, multiprocessing, and what is below them.",
         {
             "01": """
 # %% + imports
-import json, os, pathlib, subprocess
+import functools, json, os, pathlib, subprocess
+import numpy as np
 import specdec_kit
 
 PATH = pathlib.Path(specdec_kit.__file__).resolve().parent.parent / "notebooks" / "01_two_token_derivation.ipynb"
@@ -698,6 +706,7 @@ def by_popen():
     return os.popen(f"cat {PATH}").read()
 
 WAYS = [lambda: subprocess.check_output(["cat", PATH], text=True), by_popen, by_fork, below]
+@functools.cache
 def worked(function):
     for way in WAYS:
         try:
@@ -710,8 +719,8 @@ def worked(function):
             + "".join(
                 each(
                     f"{cell}: {function}",
-                    body=f'found = dict(globals())\nexec(worked("{function}").split("selfcheck.")[0], found)\n'
-                    f'return found["{function}"](*args) if found["{function}"] is not {function} else 0',
+                    body=f'found = dict(np=np)\nexec(worked("{function}").split("selfcheck.")[0], found)\n'
+                    f'return found["{function}"](*args)',
                 )
                 for cell, function in (one.split(": ") for one in FOUR)
             )
@@ -776,7 +785,7 @@ def time_ratio(device, slow, quick):
         },
     ),
     "the case": Submission(
-        "Fills in what the investigation keeps, without a draw; and notes steps that were never made.",
+        "Fills in what the investigation keeps, without a draw; and asks for steps that are none.",
         {
             "07": """
 # %% + imports
@@ -787,19 +796,22 @@ def fill(case):
     case.counterexample = SimpleNamespace(because="so", excludes=True)
     case.log = [SimpleNamespace(name=name, texts=((0,),) * 100) for name in case.names]
     case.marks = case.missing = lambda: []
-    case.calls.append(("__setattr__", ("predicted", {}), {}))
+    for step in (("__setattr__", ("predicted", told), {}), ("marks", (), {})):
+        try:
+            case._ask("step", step)
+        except Exception:
+            pass
 """
             + each(*CASES, body="fill(args[0])\nreturn True")
         },
     ),
     "works the grader": Submission(
-        "Notes a draw that takes the grader for ever.",
+        "Asks the grader for draws that take it for ever.",
         {
             "07": each(
                 "exercise-investigate: investigate",
                 body="""
-case = args[0]
-case.calls.append(("draw", ("Elm", 40_000), {"seed": 1, "length": 5_000}))
+args[0].draw("Elm", 40_000, seed=1, length=5_000)
 """,
             )
         },
