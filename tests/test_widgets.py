@@ -274,10 +274,12 @@ def test_another_seed_is_another_round_and_stays_at_its_end(kernel):
     assert kernel.models[kernel.model("Any")]["most"] == [3, 99]
     assert kernel.reads() == {"step": "4", "seed": "4"}
     assert kernel.said().endswith("The round writes A (corrected)")
-    kernel.move("step", "2")
-    kernel.settle("2 of 4 uniforms")
     kernel.move("seed", "1")
+    kernel.settle("5 of 5 uniforms")
+    kernel.move("step", "2")
     kernel.settle("2 of 5 uniforms")
+    kernel.move("seed", "4")
+    kernel.settle("2 of 4 uniforms")
 
 
 def test_the_page_and_the_kernel_speak_of_the_same_traits():
