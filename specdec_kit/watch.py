@@ -47,7 +47,8 @@ class Watch:
         self._lock, self._rung = threading.Lock(), False
 
     def __enter__(self) -> Self:
-        threading.Thread(target=self._look, daemon=True).start()
+        with suppress(RuntimeError):  # Python in a browser has no threads; there a call without end is not ended
+            threading.Thread(target=self._look, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -52,6 +52,17 @@ def test_a_call_in_time_returns_what_it_returns():
         assert call(1, "a") == (1, "a") and call.over(max, 2, 5) == 5
 
 
+def test_without_threads_a_call_is_made_all_the_same(monkeypatch):
+    """Python in a browser has none."""
+
+    def refused(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    with Watch(lambda *args: args, 60) as call:
+        assert call(1, "a") == (1, "a")
+
+
 def test_what_is_raised_too_late_does_not_leave_the_watch(monkeypatch):
     """The watching thread finds a call too long, and before it can raise the call returns."""
     begun, found, watched = time.monotonic(), threading.Event(), threading.get_ident()
