@@ -16,7 +16,7 @@ try:
     import anywidget
     import traitlets
 except ImportError:  # then only the static views are shown
-    anywidget = None
+    anywidget = None  # type: ignore[assignment]
 
 if anywidget is not None:
     # The sliders of ipywidgets have no name that a screen reader finds, and its Play no names on its buttons.

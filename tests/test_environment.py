@@ -8,7 +8,7 @@ import pytest
 from specdec_kit import environment
 
 REMEDY = 'run `make lab` in the folder of the course, or here `%pip install -e "..[lab]"`, then restart the kernel'
-NEEDS = ["numpy", "ipywidgets", "jupyterlab", "matplotlib", "scipy", "tqdm"]
+NEEDS = ["numpy", "anywidget", "ipywidgets", "jupyterlab", "matplotlib", "scipy", "tqdm"]
 
 
 def check(capsys):
