@@ -329,35 +329,49 @@ def check_unseen(unseen: Callable[..., float], *, cases: Sequence[Case] | None =
     )
 
 
-def check_my_test(my_test: Callable[[Any, Any], bool], *, seed: int = 3) -> Verdict:
-    """Lesson 03: a test of counts at α = 10⁻⁶, tried on counts that must pass and on counts that must fail."""
+def check_my_test(my_test: Callable[[Any, Any], bool], *, seed: int | None = None) -> Verdict:
+    """Lesson 03: a test of counts at α = 10⁻⁶, tried on counts that must pass and on counts that must fail.
+
+    With a seed the laws are others, near these, and their tokens stand in another order.
+    """
     from specdec_kit.uncertainty import goodness_of_fit  # which takes SciPy with it
 
-    rng, p, zero, rare = np.random.default_rng(seed), (0.4, 0.3, 0.2, 0.1), (0.5, 0.3, 0.2, 0.0), (0.9999, 0.0001)
+    rng = np.random.default_rng(3 if seed is None else seed)
+    a, b = (0.0, 0.0) if seed is None else (0.06 * rng.random(2) - 0.03).tolist()
+    draws = 10_000 if seed is None else 9_000 + int(2_000 * rng.random())
+    p, zero, rare = (0.4 + a, 0.3 - a, 0.2 + b, 0.1 - b), (0.5 + a, 0.3 - a, 0.2, 0.0), (1 - 1 / draws, 1 / draws)
+    orders = {size: np.arange(size) if seed is None else np.argsort(rng.random(size)) for size in (2, 4)}
 
     def drawn(law: Any) -> list[Any]:
-        return [np.bincount(row, minlength=len(law)) for row in inverse_cdf(law, rng.random((100, 10_000)))]
+        return [np.bincount(row, minlength=len(law)) for row in inverse_cdf(law, rng.random((100, draws)))]
 
     def usual(law: Any) -> list[Any]:  # a right test fails one in a million, and by chance that one could be here
         return [row for row in drawn(law) if goodness_of_fit(row, law).pvalue > 1e-4]
 
-    right = usual(p)
+    def made(law: Any, last: int) -> list[Any]:
+        """Counts of which the last is as given, and the others are as the law has them."""
+        counts = np.rint(np.array(law[:-1]) / sum(law[:-1]) * (draws - last)).astype(int)
+        return [np.array([draws - last - counts[1:].sum(), *counts[1:], last])]
+
+    right, lacking = usual(p), (0.4 + a, 0.3 - a, 0.29, 0.01)
     # Whether the counts must pass, the law, the counts, and the advice where they do not.
     tried: list[tuple[bool, Any, list[Any], str]] = [
         (True, p, right, "at α = 10⁻⁶ next to none may fail; is the level 10⁻⁶, and not 0.01?"),
-        (False, p, drawn((0.45, 0.3, 0.175, 0.075)), "a bias of 0.05 that keeps the order; is it held against N?"),
-        (False, (0.4, 0.3, 0.29, 0.01), [np.array([4040, 3030, 2930, 0])],
+        (False, p, drawn((p[0] + 0.05, p[1], p[2] - 0.025, p[3] - 0.025)),
+         "a bias of 0.05 that keeps the order; is it held against N?"),
+        (False, lacking, made(lacking, 0),
          "the last token never came, where 100 are due: ask about every token, also those that were not seen"),
-        (False, zero, [np.array([5000, 2990, 2000, 10])], "a token with p = 0 came ten times"),
+        (False, zero, made(zero, 10), "a token with p = 0 came ten times"),
         (True, zero, usual(zero), "a token with p = 0 never came, as it should; does 0/0 get in the way?"),
-        (True, rare, [np.array([9994, 6])], "six draws where one is expected come once in 1,700 runs, "
+        (True, rare, made(rare, 6), "six draws where one is expected come once in 1,700 runs, "
          "though χ² says once in two million: with few expected, use exact binomials"),
-        (False, rare, [np.array([9988, 12])], "twelve draws where one is expected come once in a billion runs: "
+        (False, rare, made(rare, 12), "twelve draws where one is expected come once in a billion runs: "
          "rare tokens are not to be left out"),
     ]  # fmt: skip
 
     def passes(counts: Any, law: Any) -> bool:
-        answer = my_test(counts.copy(), np.array(law))
+        order = orders[len(law)]
+        answer = my_test(counts[order], np.array(law)[order])
         if not isinstance(answer, bool | np.bool):
             raise Fault(f"it returns {answer!r}: return True where the counts can come from the law, else False")
         return bool(answer)
@@ -372,7 +386,9 @@ def check_my_test(my_test: Callable[[Any, Any], bool], *, seed: int = 3) -> Verd
             if off:
                 wrongly = f"{'fails' if due else 'passes'} {len(off)} of {len(rows)}" if len(rows) > 1 else (
                     "fails them" if due else "passes them")  # fmt: skip
-                raise Fault(f"on counts such as {readable(off[0])} of the law {readable(law)} it {wrongly}: {advice}")
+                order = orders[len(law)]
+                case = f"on counts such as {readable(off[0][order])} of the law {readable(np.array(law)[order])}"
+                raise Fault(f"{case} it {wrongly}: {advice}")
         return True
 
     judged.__name__ = _name(my_test)

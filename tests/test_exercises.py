@@ -447,7 +447,8 @@ def test_draws_of_another_law_are_found_whatever_the_exact_check_is_made_to_say(
 
 
 @pytest.mark.parametrize(
-    "token", [-1, 6, 0.5, None, "0", [0], (0, 1), {0: 1}, math.nan, np.array([0]), 10**400, [[[]]]]
+    "token",
+    [-1, 6, 0.5, None, "0", [0], (0, 1), {0: 1}, math.nan, np.array([0]), pytest.param(10**400, id="huge"), [[[]]]],
 )
 def test_a_draw_that_is_no_token_is_named(token):
     verdict = judged("my_sampler", lambda p, q, rng: token, 0, lies=True)

@@ -130,6 +130,16 @@ def test_its_source_can_be_looked_up():
         assert there.function(0) == cell.partition("\n\n\n")[2] + "\n"
 
 
+def test_a_cell_that_is_no_python_is_named():
+    stub = "def f():\n    raise NotImplementedError()"
+    broken = "x = 1", "def f()\n    return 1"
+    said = "in this notebook: code cell 2 is no Python"
+    with remote(*broken, given=[stub]) as there, pytest.raises(Exception, match=said):
+        there.function()
+    with remote("oh no!", given=[stub]) as there, pytest.raises(NotImplementedError):  # it says nothing of f
+        there.function()
+
+
 def test_what_the_notebook_lost_is_taken_from_the_lesson():
     with remote(
         "def f(x):\n    return np.sqrt(half(x))", given=["import numpy as np", "def half(x):\n    return x / 2"]
@@ -143,6 +153,15 @@ def test_a_missing_name_is_said_with_what_went_wrong():
         there.function()
     with remote("x = 1") as there, pytest.raises(Exception, match="there is no f in this notebook"):
         there.function()
+
+
+def test_anew_it_knows_nothing_of_what_it_saw():
+    with remote("seen = []\n\ndef f(x):\n    seen.append(x)\n    return seen") as there:
+        there.function(1)
+        assert there.function(2) == [1, 2]
+        with there.anew() as other:
+            assert other.function(3) == [3] and other.pid != there.pid
+        assert there.function(4) == [1, 2, 4]
 
 
 def test_a_function_gets_values_and_not_ours():
@@ -301,6 +320,7 @@ def test_memory_is_limited():
         ("import ctypes; ctypes.CDLL(None)", "may not call ctypes.dlopen"),
         ("import os; os.remove('/nowhere')", "may not call os.remove"),
         ("import shutil; shutil.rmtree('/nowhere')", "may not call shutil.rmtree"),
+        ("import os, resource; resource.prlimit(os.getppid(), 7)", "may not call resource.prlimit"),
     ],
 )  # fmt: skip
 def test_the_fence_says_what_is_refused(body, event):
@@ -308,6 +328,33 @@ def test_the_fence_says_what_is_refused(body, event):
         with pytest.raises(Exception, match=event) as caught:
             there.function()
         assert type(caught.value).__name__ == "PermissionError"
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["import readline", "import _posixsubprocess", "import subprocess; subprocess._posixsubprocess",
+     "import os; os.pidfd_open", "import signal; signal.pidfd_send_signal", "import posix"],
+)  # fmt: skip
+def test_what_no_hook_is_told_of_is_taken_away(body):
+    with remote(f"def f():\n    {body}") as there:
+        with pytest.raises(Exception) as caught:
+            there.function()
+        assert type(caught.value).__name__ in ("ModuleNotFoundError", "AttributeError")
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        ("case.draw('Elm', 40_000, seed=1, length=5_000)", "length is 5000: what is graded"),
+        ("case.draw('Elm', 10, seed=1, gamma=100)", "gamma is 100"),
+        ("case.draw('Elm', 10, seed=1, target=Chain([[1 / 9] * 9] * 9))", "target has 9 tokens"),
+        ("case.show_counterexample(case.draw('Elm', 9, seed=1, length=9), 'A' * 9)", "the text has 9 tokens"),
+    ],
+)
+def test_the_grader_is_not_given_work_for_ever(call, says):
+    cell = f"from specdec_kit.models import Chain\ndef f(case):\n    {call}"
+    with remote(cell) as there, pytest.raises(Exception, match=says):
+        there.calls("f")
 
 
 def test_within_its_own_folder_a_function_may_write():

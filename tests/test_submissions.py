@@ -17,28 +17,15 @@ from specdec_kit.coursework.remote import ZYGOTE
 SEED = 2026
 
 
-STEALS = "the law that is due stands on the stack while the check runs, and the same process draws afterwards"
-READS = "not every way to read a file or start a program is told to an audit hook: readline, _posixsubprocess"
-# What the grader is known to get wrong, and why.
+# What earns points although no reader did the work, and why: INSTRUCTORS.md says so.
 KNOWN = {
-    ("die of no Python", "00_start_here"): "the advice is that it is not written yet, and names no syntax error",
-    ("frames", "00_start_here"): STEALS,
-    ("frames", "01_two_token_derivation"): STEALS,
-    ("frames", "02_seeded_sampling"): STEALS,
-    ("table of counts", "03_report_uncertainty"): "the hidden cases have the laws of the visible check, and its counts",
-    ("files", "01_two_token_derivation"): READS,
-    ("programs", "01_two_token_derivation"): READS,
     ("nearly", "02_seeded_sampling"): "what no count reaches, such as u = 0, is checked in the student's process alone",
     ("lifted", "01_two_token_derivation"): "the kit's checks hold their right answers, as the worked lessons do",
     ("peeks", "07_investigate"): "the samplers are packed, and not secret",
 }
-# What takes the grader for ever, so that it is not tried.
-ENDLESS = {("works the grader", "07_investigate"): "the grader makes a student's draws itself, without a limit of time"}
 
 
 def marked(one):
-    if one in ENDLESS:
-        return pytest.param(*one, marks=pytest.mark.xfail(run=False, reason=ENDLESS[one]))
     if one in KNOWN:
         return pytest.param(*one, marks=pytest.mark.xfail(strict=True, reason=KNOWN[one]))
     return one
@@ -114,15 +101,12 @@ def test_a_cheat_gets_no_points(name, lesson, request):
     assert not any(one.points or one.verdict.passed for one in outcomes), said(outcomes)
 
 
-LIMITED = pytest.mark.xfail(strict=True, reason="resource.prlimit takes from the process that all children come from")
-
-
-@pytest.mark.parametrize("name", ["exit", "memory", "kills", pytest.param("limits", marks=LIMITED)])
+@pytest.mark.parametrize("name", ["exit", "memory", "kills", "limits", "works the grader"])
 def test_whoever_is_graded_after_a_cheat_is_graded_as_before(name, afresh):
-    lesson, right = "00_start_here", RIGHT["loops"]
-    assert not any(one.points for one in graded(CHEATS[name], lesson) if lesson in lessons(CHEATS[name]))
+    cheat, right = CHEATS[name], RIGHT["loops"]
+    assert not any(one.points for one in graded(cheat, lessons(cheat)[0]))
     for _ in range(3):
-        assert all(one.share == 1 for one in graded(right, lesson))
+        assert all(one.share == 1 for one in graded(right, "00_start_here"))
 
 
 def test_there_are_many_cheats():

@@ -251,7 +251,10 @@ def _sampler(
     keywords: Callable[[np.random.Generator], dict[str, Any]] = lambda rng: {},
     texts: bool = False,
 ) -> Check:
-    """A check of `specdec_kit.selfcheck`, made over there; then the draws in each case, held against its law here."""
+    """A check of `specdec_kit.selfcheck`, made over there; then the draws in each case, held against its law here.
+
+    The draws come from another process: in the first the check knew what is due, and whoever looks for it finds it.
+    """
 
     def checked(remote: "Remote", rng: np.random.Generator | None) -> Verdict:
         verdict = Verdict(False, "")
@@ -260,7 +263,8 @@ def _sampler(
             nonlocal verdict
             verdict = remote.verdict(check, **({} if rng is None else keywords(rng)))
             if verdict and rng is not None:
-                _follow(remote.texts if texts else remote.draws, TEXTS if texts else DRAWS, tried(rng), rng)
+                with remote.anew() as other:
+                    _follow(other.texts if texts else other.draws, TEXTS if texts else DRAWS, tried(rng), rng)
 
         judged.__name__ = remote.name
         wrong = selfcheck._stopped(judged)

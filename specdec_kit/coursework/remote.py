@@ -23,6 +23,10 @@ from specdec_kit.selfcheck import Fault, Verdict
 KIT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
+LONGEST = 12
+"""Tokens of a text or a block that is drawn for an investigation, at most."""
+
+
 class Gone(Fault):
     """The process of a student's function is no more, and why."""
 
@@ -49,26 +53,31 @@ class _Zygote:
 
     def fork(self, cpu: int, megabytes: int, home: str) -> tuple[socket.socket, Any, int]:
         """A new child: its socket, the pipe that tells how it ends, and its number."""
-        ours, theirs = socket.socketpair()
-        ends, end = os.pipe()
-        with self.lock:
-            for attempt in range(2):
+        for _ in range(3):  # the zygote may be gone, by a student's doing, and then there is another
+            ours, theirs = socket.socketpair()
+            ends, end = os.pipe()
+            pipe = os.fdopen(ends, "r")
+            with self.lock:
                 if self.process is None or self.process.poll() is not None:
                     self.start()
-                try:
+                with suppress(OSError):
                     socket.send_fds(self.control, [f"{cpu} {megabytes} {home}".encode()], [theirs.fileno(), end])
-                    break
-                except OSError:
-                    if attempt:
-                        raise
-                    self.process = None
-        theirs.close()
-        os.close(end)
-        pipe = os.fdopen(ends, "r")
-        first = pipe.readline()
-        if not first:
-            raise RuntimeError("the grader could not start a process: is there memory left on this machine?")
-        return ours, pipe, int(first)
+                theirs.close()
+                os.close(end)
+                if first := pipe.readline():
+                    return ours, pipe, int(first)
+                self.stop()
+            ours.close()
+            pipe.close()
+        raise RuntimeError("the grader could not start a process: is there memory left on this machine?")
+
+    def stop(self) -> None:
+        """End the zygote; the next child comes from another."""
+        if self.process is not None:
+            self.control.close()
+            self.process.kill()
+            self.process.wait()
+            self.process = None
 
 
 ZYGOTE = _Zygote()
@@ -98,13 +107,17 @@ class Remote:
         cpu: int = 30, megabytes: int = 2048,
     ):  # fmt: skip
         self.names, self.limit, self.cpu, self.megabytes = list(functions), limit, cpu, megabytes
-        self._load = {"cells": list(cells), "given": list(given), "names": self.names}
+        self._load: dict[str, Any] = {"cells": list(cells), "given": list(given), "functions": self.names}
         self._loaded = False
         self._device: SimulatedDevice | None = None
 
     @property
     def name(self) -> str:
         return self.names[0]
+
+    def anew(self) -> "Remote":
+        """The same functions in another process, which has seen nothing of this one's."""
+        return Remote(**self._load, limit=self.limit, cpu=self.cpu, megabytes=self.megabytes)
 
     def __enter__(self) -> Self:
         self.home = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
@@ -133,7 +146,7 @@ class Remote:
             self._why = why or {
                 0: "it ended the process that it runs in: return, do not exit",
                 -signal.SIGXCPU: f"it used {self.cpu} s of the processor and was stopped: does every loop end?",
-                -signal.SIGKILL: f"it used {self.cpu} s of the processor and was stopped: does every loop end?",
+                -signal.SIGKILL: "its process was killed: does it use up its time, or its memory?",
             }.get(how, f"its process ended with {how}: does it fill the memory, or leave Python?")
             self._stop()
         return Gone(self._why)
@@ -230,8 +243,22 @@ class Remote:
         def meant(one: Any) -> Any:  # draws stand by their place in the log
             return self.case.log[one[1]] if isinstance(one, tuple) and one[:1] == (DRAWN,) else one
 
+        self._bounded(step, *args, **named)
         made = getattr(self.case, step)(*map(meant, args), **{key: meant(one) for key, one in named.items()})
         return made.texts if step == "draw" else None
+
+    def _bounded(self, step: str, *args: Any, **named: Any) -> None:
+        """Refuse draws that would take the grader for ever: it makes them itself."""
+        for what in ("length", "gamma"):
+            if step == "draw" and isinstance(named.get(what), int) and named[what] > LONGEST:
+                raise ValueError(f"{what} is {named[what]}: what is graded draws at most {LONGEST} tokens at a time")
+        for what in ("target", "draft"):
+            if what in named and len(getattr(named[what], "table", ())) > 5:
+                raise ValueError(f"{what} has {len(named[what].table)} tokens: what is graded draws from at most 5")
+        if step == "show_counterexample":
+            text = named.get("text", args[1] if len(args) > 1 else "")
+            if isinstance(text, str) and len(text) > 6:
+                raise ValueError(f"the text has {len(text)} tokens: a counterexample of at most 6 says more")
 
     def _arguments(self, args: Sequence[Any]) -> list[Any]:
         plain = []

@@ -12,6 +12,7 @@ import ast
 import builtins
 import linecache
 import os
+import re
 import signal
 import socket
 import sys
@@ -53,9 +54,18 @@ SYSTEM = ("/dev/null", "/dev/urandom", "/usr/share/zoneinfo", "/etc/localtime", 
 REFUSED = (
     "ctypes.", "socket.", "subprocess.", "os.exec", "os.fork", "os.forkpty", "os.kill", "os.killpg", "os.posix_spawn",
     "os.spawn", "os.startfile", "os.system", "pty.", "signal.pthread_kill", "sqlite3.", "webbrowser.", "ftplib.",
-    "http.", "smtplib.", "urllib.", "os.setxattr", "os.chown", "os.chmod", "os.link", "os.symlink",
+    "http.", "smtplib.", "urllib.", "os.setxattr", "os.chown", "os.chmod", "os.link", "os.symlink", "resource.",
 )  # fmt: skip
 WRITES = ("os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.truncate", "os.utime", "shutil.")
+
+
+# What does the same, and no hook is told of it.
+TAKEN = {
+    "os": ("pidfd_open", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "setpriority"),
+    "signal": ("pidfd_send_signal",),
+    "subprocess": ("_posixsubprocess", "_fork_exec"),
+}
+MODULES = ("_posixsubprocess", "posix", "_signal", "readline")
 
 
 def fence(home: str) -> None:
@@ -64,6 +74,11 @@ def fence(home: str) -> None:
     An audit hook of Python, which cannot be taken away again. It keeps out what is written in Python; against compiled
     code a container or a user of its own is needed (INSTRUCTORS.md).
     """
+    for name, parts in TAKEN.items():
+        for part in parts:
+            vars(sys.modules[name]).pop(part, None)
+    for name in MODULES:
+        sys.modules[name] = None  # type: ignore[assignment]  # no more to be imported
     own, readable, refused, writes = home + os.sep, (*READABLE, home), REFUSED, WRITES
 
     def inside(path: Any, folders: Sequence[str]) -> bool:
@@ -99,7 +114,7 @@ def limit(cpu: int, megabytes: int) -> None:
         pages = int(Path("/proc/self/statm").read_text().split()[0]) if Path("/proc/self/statm").exists() else 0
         most = pages * resource.getpagesize() + megabytes * MEGABYTE
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu))
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))  # by SIGXCPU; who ignores it is killed
     resource.setrlimit(resource.RLIMIT_FSIZE, (16 * MEGABYTE, 16 * MEGABYTE))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
@@ -203,16 +218,22 @@ class Child:
                 answer = {"raised": [type(problem).__name__, str(problem)[:2000]]}
             self.send(answer)
 
-    def load(self, cells: list[str], given: list[str], names: list[str]) -> None:
+    def load(self, cells: list[str], given: list[str], functions: list[str]) -> None:
         """Run what these functions need of the cells."""
         module = types.ModuleType("__main__")
         module.__dict__["__builtins__"] = builtins
         sys.modules["__main__"] = module
         self.namespace = module.__dict__
         self.namespace["display"] = lambda *shown, **how: None  # which a notebook has without an import
-        self.troubles = [f"code cell {one.cell + 1} is no Python: {one.why}" for one in broken(cells)]
-        for statement in needed(cells, names, given):
+        statements, failed = needed(cells, functions, given), broken(cells)
+        for statement in statements:
             self.run(statement)
+        written = set().union(*(one.uses.binds for one in statements if one.cell >= 0))
+        for name in set(functions) - written:  # what stands for it is the lesson's stub
+            for one in failed:
+                if re.search(rf"\b{name}\b", cells[one.cell]):
+                    self.namespace.pop(name, None)
+                    self.troubles.append(f"code cell {one.cell + 1} is no Python: {one.why}")
 
     def run(self, statement: Statement) -> None:
         """Run a statement, so that its source can be looked up; what comes after may do without it."""
@@ -292,7 +313,7 @@ def _become_child(connection: socket.socket, cpu: int, megabytes: int, home: str
 
 def zygote(descriptor: int) -> None:
     """Fork a child for each request: a line with its limits, beside its socket and a pipe that tells how it ends."""
-    for name in ("IPython.core.inputtransformer2", "scipy.stats", "specdec_kit.audit"):
+    for name in ("IPython.core.inputtransformer2", "scipy.stats", "specdec_kit.audit", "shutil", "subprocess"):
         import_module(name)  # once, for all children
 
     control = socket.socket(fileno=descriptor)
