@@ -462,14 +462,14 @@ def test_what_is_passed_over_is_said(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["nowhere"], "There is no folder nowhere: give the one that holds a folder for each student."),
+        (["nowhere"], "There is no folder nowhere: name one with a folder for each student, SUBMISSIONS=folder."),
         (
             ["empty"],
             "There is no submission: nothing like 00_start_here.ipynb in empty/<student>/.",
         ),
         (["empty", "--jobs", "0"], "--jobs is 0, but it must be 1 or more."),
         (["empty", "--course", "empty"], "The lessons are not released in empty/: run `make release` first."),
-        ([], "There is no folder {course}/submitted: give the one that holds a folder for each student."),
+        ([], "There is no folder {course}/submitted: name one with a folder for each student, SUBMISSIONS=folder."),
     ],
 )
 def test_what_is_missing_is_said_in_one_sentence(released, tmp_path, monkeypatch, arguments, says):

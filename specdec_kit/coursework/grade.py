@@ -293,7 +293,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if not all((course / "source" / lesson / f"{lesson}.ipynb").is_file() for lesson in LESSONS):
             raise Invalid(f"The lessons are not released in {course.name}/: run `make release` first")
         if not folder.is_dir():
-            raise Invalid(f"There is no folder {folder}: give the one that holds a folder for each student")
+            raise Invalid(f"There is no folder {folder}: name one with a folder for each student, SUBMISSIONS=folder")
         notes: list[str] = []
         found = collect(folder, notes)
         if not found:
