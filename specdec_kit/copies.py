@@ -109,7 +109,7 @@ def make_copies(lessons: Path, into: Path) -> list[str]:
         found = _checksum(copy.read_bytes()) if copy.exists() else None
         if found in (None, known, newest):  # not there, or unedited
             if found != newest:
-                _write(copy, content)
+                write_bytes(copy, content)
                 lines.append(f"{into.name}/{name}: {'refreshed' if found else 'made'}")
             now[name] = newest
         elif known is None:
@@ -118,7 +118,7 @@ def make_copies(lessons: Path, into: Path) -> list[str]:
         elif known != newest:
             lines.append(f"{into.name}/{name}: kept as you edited it, though its lesson is newer; {ANEW}")
     if now != records or not (into / MANIFEST).exists():
-        _write(into / MANIFEST, (json.dumps(now, indent=1, sort_keys=True) + "\n").encode())
+        write_bytes(into / MANIFEST, (json.dumps(now, indent=1, sort_keys=True) + "\n").encode())
     return lines
 
 
@@ -138,7 +138,7 @@ def _records(manifest: Path) -> dict[str, str]:
     return {k: v for k, v in found.items() if isinstance(v, str)} if isinstance(found, dict) else {}
 
 
-def _write(path: Path, content: bytes) -> None:
+def write_bytes(path: Path, content: bytes) -> None:
     """Write all of it or nothing: an interrupted write leaves the old file."""
     part = path.with_name(f".{path.name}.part")
     try:

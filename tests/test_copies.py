@@ -245,9 +245,9 @@ def test_a_failed_write_leaves_the_old_copy(course, monkeypatch, step):
 def test_a_run_that_stopped_before_its_manifest_is_taken_up(course, monkeypatch):
     course.run()
     course.write(lesson("third = None"))
-    write = copies._write
+    write = copies.write_bytes
     with monkeypatch.context() as patch:
-        patch.setattr(copies, "_write", lambda path, content: path.name == NAME and write(path, content))
+        patch.setattr(copies, "write_bytes", lambda path, content: path.name == NAME and write(path, content))
         course.run()
     assert course.run() == []
     course.write(lesson("third = 3"))

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from specdec_kit import __version__
-from specdec_kit.copies import ANSWER, MANIFEST, ROOT
+from specdec_kit.copies import ANSWER, MANIFEST, ROOT, write_bytes
 from specdec_kit.coursework.course import CONFIG, GRADE, LESSONS, SETTINGS, Invalid, settings, written
 from specdec_kit.coursework.exercises import BY_HAND, EXERCISES
 
@@ -223,12 +223,7 @@ def write(path: Path, content: bytes) -> bool:
     if path.is_file() and path.read_bytes() == content:
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    write_bytes(path, content)
     return True
 
 
