@@ -369,7 +369,7 @@ MUTANTS = [
            'case ["tuple", list(items)]:', "case [_, list(items)]:", ""),
     Mutant("sandbox: no fence", "coursework/sandbox", "        fence(os.path.realpath(home))\n", "", "", "fence"),
     Mutant("sandbox: no limit of memory", "coursework/sandbox",
-           "setrlimit(resource.RLIMIT_AS,", "setrlimit(resource.RLIMIT_RSS,", "", "memory"),
+           "lower(resource.RLIMIT_AS,", "lower(resource.RLIMIT_RSS,", "", "memory"),
     Mutant("sandbox: one seed for all", "coursework/sandbox",
            "function, rng, given = self.function(name), np.random.default_rng(seed)",
            "function, rng, given = self.function(name), np.random.default_rng(0)", ""),

@@ -1,6 +1,8 @@
 """A student's function in a process of its own: called as if it were here, and nothing but values comes back."""
 
 import os
+import subprocess
+import sys
 import threading
 from fractions import Fraction
 
@@ -305,6 +307,19 @@ def test_memory_is_limited():
         with pytest.raises(Exception) as caught:
             there.function()
         assert type(caught.value).__name__ == "MemoryError"
+
+
+def test_a_limit_that_is_lower_already_stays():
+    code = """
+import resource
+from specdec_kit.coursework import sandbox
+for which in (resource.RLIMIT_FSIZE, resource.RLIMIT_CPU):
+    resource.setrlimit(which, (25, 25))
+sandbox.limit(cpu=30, megabytes=100)
+print(resource.getrlimit(resource.RLIMIT_FSIZE), resource.getrlimit(resource.RLIMIT_CPU))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "(25, 25) (25, 25)"
 
 
 @pytest.mark.parametrize(

@@ -107,17 +107,24 @@ def fence(home: str) -> None:
 
 
 def limit(cpu: int, megabytes: int) -> None:
-    """Limit this process: seconds of the processor, memory beyond what it has, size of files."""
+    """Limit this process: seconds of the processor, memory beyond what it has, size of files; never raise a limit."""
     import resource
+
+    def lower(which: int, soft: int, hard: int) -> None:
+        most = resource.getrlimit(which)[1]
+        both = (soft, hard) if most == resource.RLIM_INFINITY else (min(soft, most), min(hard, most))
+        resource.setrlimit(which, both)
 
     with suppress(OSError, ValueError):
         pages = int(Path("/proc/self/statm").read_text().split()[0]) if Path("/proc/self/statm").exists() else 0
         most = pages * resource.getpagesize() + megabytes * MEGABYTE
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))  # by SIGXCPU; who ignores it is killed
-    resource.setrlimit(resource.RLIMIT_FSIZE, (16 * MEGABYTE, 16 * MEGABYTE))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        lower(resource.RLIMIT_AS, most, most)
+    lower(resource.RLIMIT_CPU, cpu, cpu + 1)  # by SIGXCPU; who ignores it is killed
+    lower(resource.RLIMIT_FSIZE, 16 * MEGABYTE, 16 * MEGABYTE)
+    lower(resource.RLIMIT_CORE, 0, 0)
 
+
+# ---- what can be done with an investigation ----
 
 STEPS = ("predict", "draw", "conclude", "reveal", "show_counterexample", "try_transfer")
 """What can be done with an investigation."""
