@@ -246,7 +246,7 @@ def power_figure(draws: int, alpha: float, bias: float, p: float) -> plots.Figur
     starts = f"alarm from {least:,} on" if least <= draws else "no count raises an alarm"
     return _with_lines(
         figure,
-        f"{draws:,} draws of an event with p = {p:g}, α = {alpha:g}: {starts}, where p lets {due:,.0f} expect",
+        f"{draws:,} draws of an event with p = {p:g}, α = {alpha:g}: {starts}, where {due:,.0f} are expected",
         f"found with 99 % by {draws:,} draws: {enough}; a bias of {bias:.3g} takes about "
         f"{draws_for(bias, alpha=alpha, p=p):,} draws",
         f"Would you have seen a bias of {bias:.3g}? {grade}: with probability {chance:.2g}.",

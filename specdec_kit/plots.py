@@ -480,7 +480,7 @@ def alarm(deviations: ArrayLike, right: ArrayLike, off: ArrayLike, least: float)
     Parameters
     ----------
     deviations : array_like, shape (points,)
-        From what p lets expect, in standard errors, in order.
+        From what is expected under p, in standard errors, in order.
     right, off : array_like, shape (points,)
         How likely each is, in parts of the likeliest.
     least : float
@@ -498,7 +498,7 @@ def alarm(deviations: ArrayLike, right: ArrayLike, off: ArrayLike, least: float)
         if peak > 15:
             ax.text(14.8, 0.5, f"p is off, seen:\nfarther out, at {peak:.0f} →", ha="right", va="center", fontsize=10)
         ax.set(xlim=(-5, 15), ylim=(0, 1.08), yticks=[], ylabel="how likely")
-        ax.set_xlabel("count less what p lets expect, in standard errors")
+        ax.set_xlabel("count less what is expected, in standard errors")
         canvas.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=9)
     line = f"in standard errors: likeliest 0 if p is right, {peak:.3g} if it is off; alarm from {least:.3g} on"
     return Figure(canvas, line, f"Two humps and a line. {line}.")

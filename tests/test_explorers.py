@@ -155,7 +155,7 @@ def test_the_words_of_power():
     figure = explorers.power_figure(1000, 1e-6, 0.05, 0.5)
     assert figure.numbers.splitlines() == [
         "in standard errors: likeliest 0 if p is right, 3.16 if it is off; alarm from 4.93 on",
-        "1,000 draws of an event with p = 0.5, α = 1e-06: alarm from 578 on, where p lets 500 expect",
+        "1,000 draws of an event with p = 0.5, α = 1e-06: alarm from 578 on, where 500 are expected",
         "found with 99 % by 1,000 draws: a bias of 0.113 or more; a bias of 0.05 takes about 5,210 draws",
         "Would you have seen a bias of 0.05? No: with probability 0.04.",
     ]
