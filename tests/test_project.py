@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 TOP = {
     "README.md", "INSTRUCTORS.md", "environment.yml", "pyproject.toml", "Makefile", "LICENSE", "CHANGELOG.md",
-    ".gitattributes", ".gitignore", ".ci", ".github", "notebooks", "specdec_kit", "data", "tests",
+    ".gitattributes", ".gitignore", ".binder", ".ci", ".github", "notebooks", "specdec_kit", "data", "tests",
 }  # fmt: skip
 
 # A module imports from those before it alone; two stand by themselves.
@@ -81,6 +81,41 @@ def test_a_changed_bound_is_found(old, new):
     environment = (ROOT / "environment.yml").read_text(encoding="utf-8")
     assert old in environment
     assert environment_faults(environment.replace(old, new))
+
+
+def binder_faults(environment):
+    """In what Binder's environment is other than the conda environment, but for one Python and no package by pip."""
+    ours = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+    ours["dependencies"] = [
+        PROJECT["requires-python"].replace(">=", "python=") if str(bound).startswith("python") else bound
+        for bound in ours["dependencies"]
+        if isinstance(bound, str)
+    ]
+    theirs = yaml.safe_load(environment)
+    return {name for name in ours | theirs if ours.get(name) != theirs.get(name)}
+
+
+def test_binder_has_the_bounds_of_the_conda_environment():
+    environment = (ROOT / ".binder/environment.yml").read_text(encoding="utf-8")
+    assert not binder_faults(environment)
+    for old, new in [("python=3.11", "python>=3.11"), ("numpy>=2.0", "numpy"), ("conda-forge", "defaults")]:
+        assert old in environment
+        assert binder_faults(environment.replace(old, new))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Binder is Linux")
+def test_what_binder_runs_last_makes_the_copies(tmp_path):
+    """With a pip that only says what it was asked: the package is at hand here."""
+    (tmp_path / "bin").mkdir()
+    python = tmp_path / "bin/python"
+    python.write_text(f'#!/bin/sh\n[ "$2" = pip ] && echo "$@" >>pip.txt || exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    for name in ("notebooks", "specdec_kit"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    subprocess.run([ROOT / ".binder/postBuild"], cwd=tmp_path, env={**os.environ, "PATH": path}, check=True)
+    assert (tmp_path / "pip.txt").read_text().split() == ["-m", "pip", "install", "--no-deps", "--editable", "."]
+    assert (tmp_path / "work/00_start_here.ipynb").is_file()
 
 
 # --- make ------------------------------------------------------------------------------------------------------------
