@@ -15,7 +15,7 @@ def front(readme: str, lessons: Mapping[str, Any]) -> str:
     Parameters
     ----------
     readme : str
-        README.md; used are what comes before its first section, and its section "Two commands".
+        README.md; used are what comes before its first section, and its sections "Two commands" and "Other ways in".
     lessons : mapping from str to nbformat.NotebookNode
         The worked notebooks by name, in order.
     """
@@ -41,6 +41,10 @@ All pictures of the lessons, with their numbers as text, are in [the gallery](ga
 
 Sliders move and predictions are kept where the lessons run: on your own computer.
 {sections["Two commands"].strip()}
+
+## Other ways in
+
+{sections["Other ways in"].strip()}
 
 ```{{toctree}}
 :hidden:
