@@ -335,3 +335,8 @@ def test_an_example_that_is_wrong_is_noticed(tmp_path):
     page = tmp_path / "README.md"
     page.write_text("    >>> 1 + 1\n    3\n", encoding="utf-8")
     assert doctest.testfile(str(page), module_relative=False, report=False).failed == 1
+
+
+def test_who_cites_the_kit_names_its_version():
+    [cited] = re.findall(r"version = \{(.*?)\}", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert cited == PROJECT["version"]
