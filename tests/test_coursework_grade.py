@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import shutil
 import sys
 import zipfile
@@ -136,6 +137,18 @@ def test_a_class_is_graded_from_a_folder_to_grades_and_feedback(course, tmp_path
     after = {path: path.stat().st_mtime_ns for path in course.rglob("*") if path.is_file()}
     touched = {path.name for path in after if before.get(path) != after[path]}
     assert touched <= {"nbgrader.csv", "gradebook.db"}
+
+
+def test_a_page_of_feedback_names_its_language_and_where_its_links_lead(course, tmp_path, stub):
+    hand_in(tmp_path / "in", "anna", (course / "release" / LESSON / f"{LESSON}.ipynb").read_bytes())
+    assert run(tmp_path / "in", course) == 0
+    text = page(course, "anna")
+    assert re.findall("<html[^>]*>", text) == ['<html lang="en">']
+    links = dict(re.findall(r'<li><a href="#([^"]*)">(.*?)</a>', text))
+    assert {f"grade-{name}" for name in FUNCTIONS[LESSON]} < links.keys()
+    assert all(place.removeprefix("grade-").removeprefix("comment-") in said for place, said in links.items())
+    # Of its colours and all else see tests/browser/test_axe.py.
+    assert "text-decoration: underline" in text.partition("</head>")[0]
 
 
 # ---- points ----

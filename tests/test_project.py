@@ -35,7 +35,7 @@ ALONE = {"environment", "copies"}
 # Those of specdec_kit/coursework, which comes after all of these.
 COURSEWORK = [
     "plain", "slices", "sandbox", "remote", "exercises", "grading", "course", "submissions", "release",
-    "preprocessors", "grade", "visible",
+    "feedback", "preprocessors", "grade", "visible",
 ]  # fmt: skip
 # What a module may import from further down, where it is used only: the box of `predict`, the version to keep, the
 # command.

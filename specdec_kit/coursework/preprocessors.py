@@ -27,6 +27,7 @@ from nbgrader.utils import is_grade, is_solution
 from specdec_kit.copies import without_solutions
 from specdec_kit.coursework import submissions
 from specdec_kit.coursework.course import GRADE, settings
+from specdec_kit.coursework.feedback import CODE, Feedback
 from specdec_kit.coursework.submissions import Mark
 
 BEGIN, END = "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS"
@@ -44,6 +45,8 @@ def configure(config: Any, course: Path) -> None:
     """
     config.CourseDirectory.root = str(course.resolve())
     config.Autograde.exporter_class = Submission
+    config.GenerateFeedback.exporter_class = Feedback
+    config.CSSHTMLHeaderPreprocessor.style = CODE
     config.Autograde.sanitize_preprocessors = [
         Restore, ClearOutput, OverwriteKernelspec, OverwriteCells, CheckCellMetadata,
     ]  # fmt: skip
