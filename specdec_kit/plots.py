@@ -46,9 +46,16 @@ LINES: Sequence[dict[str, Any]] = (
     {"color": "#009E73", "marker": "^", "linestyle": ":"},
     {"color": "#CC79A7", "marker": "D", "linestyle": "-."},
 )
+# What others are held against, and what was seen: one look each, among lines as among bars.
+LEVEL: dict[str, Any] = {"color": "black", "linewidth": 1.2, "linestyle": "--"}
+LEVELS = ("no gain", "one α for all")
+POINT: dict[str, Any] = {"marker": "D", "color": LOOK["observed"]["facecolor"], "markeredgecolor": "black"}
 DPI = 110
 _METADATA: Any = {"Software": None}  # its version would change the file
-_STYLE: Any = {"font.size": 11, "axes.spines.top": False, "axes.spines.right": False, "hatch.linewidth": 0.7}
+_STYLE: Any = {
+    "font.size": 11, "axes.spines.top": False, "axes.spines.right": False, "hatch.linewidth": 0.7,
+    "figure.constrained_layout.h_pad": 0.06, "figure.constrained_layout.w_pad": 0.06,
+}  # fmt: skip
 
 
 @dataclass
@@ -150,6 +157,11 @@ def _axes(width: float, height: float) -> tuple[Canvas, Any]:
     return canvas, canvas.subplots()
 
 
+def _listed(shown: Mapping[str, Any]) -> str:
+    *most, last = shown
+    return f"{', '.join(most)} and {last}" if most else last
+
+
 def _at_most_four(shown: Mapping[str, Any]) -> None:
     if len(shown) > 4:
         raise ValueError(f"{len(shown)} at once cannot be told apart: show at most four")
@@ -226,7 +238,8 @@ def law_bars(laws: Mapping[str, ArrayLike], tokens: Sequence[str] | None = None)
         f"{name}: " + ", ".join(f"{t} {readable(round(float(v), 4))}" for t, v in zip(tokens, law, strict=True))
         for name, law in vectors.items()
     ]
-    return Figure(canvas, "\n".join(lines), "Bars side by side for each token. " + ". ".join(lines) + ".")
+    said = f"Bars side by side for each token, its probability under {_listed(vectors)}. "
+    return Figure(canvas, "\n".join(lines), said + ". ".join(lines) + ".")
 
 
 def frequencies(
@@ -265,13 +278,14 @@ def frequencies(
         top.errorbar(
             at, freq, 2 * error, fmt="none", ecolor="black", elinewidth=1.2, capsize=7, label="± 2 SE", zorder=3
         )
-        top.plot(at, freq, "D", color="#D55E00", markersize=4, label=what, zorder=4)
+        top.plot(at, freq, **POINT, linestyle="", markersize=5, label=what, zorder=4)
         top.set_ylabel("probability")
         top.set_title(f"{total:,} draws", fontsize=11)
         bottom.axhspan(-2, 2, color="0.88", label="within 2 SE of p")
         bottom.axhline(0, color="black", linewidth=0.8)
-        bottom.plot(at, off, "D", color="#D55E00", markersize=5)
+        bottom.plot(at, off, **POINT, linestyle="", markersize=5)
         bottom.set_ylim(-1.15 * max(3.0, np.abs(off).max()), 1.15 * max(3.0, np.abs(off).max()))
+        bottom.yaxis.set_major_locator(MaxNLocator(4, integer=True))
         bottom.set_ylabel("off by (SE)")
         bottom.set_xticks(at, tokens)
         bottom.set_xlabel("token")
@@ -299,8 +313,9 @@ def curves(
     ylim: tuple[float, float] | None = None,
     logx: bool = False,
     at: float | None = None,
+    within: Mapping[str, ArrayLike] | None = None,
 ) -> Figure:
-    """Lines over a common axis, each with its own colour, marker and dash.
+    """Lines over a common axis, each with its own colour, marker and dash; what is one of `LEVELS`, dashed in black.
 
     Parameters
     ----------
@@ -316,12 +331,22 @@ def curves(
         Whether equal steps of the horizontal axis are equal factors.
     at : float, optional
         A position to mark.
+    within : mapping from str to array_like, shape (points, 2)
+        Ends of intervals, by the name of the line whose points lie in them.
     """
     _at_most_four(ys)
+    ends = {name: np.asarray(pair, dtype=np.float64) for name, pair in (within or {}).items()}
+    looks = iter(LINES)
     with matplotlib.rc_context(_STYLE):
         canvas, ax = _axes(6.4, 3.2)
-        for look, (name, y) in zip(LINES, ys.items(), strict=False):
-            ax.plot(x, y, **look, markersize=5, label=name)
+        for name, y in ys.items():
+            look = LEVEL if name in LEVELS else {**next(looks), "markersize": 5}
+            # A marker on the edge is shown whole, and what leaves the picture ends there.
+            leaves = ylim is not None and not (ylim[0] <= min(y) and max(y) <= ylim[1])
+            ax.plot(x, y, **look, label=name, clip_on=leaves, zorder=3)
+            if name in ends:
+                off = np.abs(ends[name].T - np.asarray(y, dtype=np.float64))
+                ax.errorbar(x, y, off, fmt="none", ecolor=look["color"], elinewidth=1.2, capsize=5)
         if at is not None:
             ax.axvline(at, color="black", linewidth=1.2, linestyle=(0, (1, 2)))
         ax.set(xlabel=xlabel, ylabel=ylabel)
@@ -336,8 +361,23 @@ def curves(
             ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         canvas.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
     lines = [f"{xlabel}: {', '.join(readable(v) for v in x)}"]
-    lines += [f"{name}: {', '.join(readable(round(float(v), 4)) for v in y)}" for name, y in ys.items()]
-    return Figure(canvas, "\n".join(lines), f"Lines of {ylabel} against {xlabel}. " + ". ".join(lines) + ".")
+    for name, y in ys.items():
+        lines.append(f"{name}: {', '.join(readable(round(float(v), 4)) for v in y)}")
+        if name in ends:
+            lines.append(f"{name}, within: {', '.join(f'{low:.4g} to {high:.4g}' for low, high in ends[name])}")
+    said = f"Lines of {ylabel} against {xlabel}: {'; '.join(f'{name} {_course(y)}' for name, y in ys.items())}. "
+    return Figure(canvas, "\n".join(lines), said + ". ".join(lines) + ".")
+
+
+def _course(y: Sequence[float]) -> str:
+    """Where a line goes, in words."""
+    values = np.round(np.asarray(y, dtype=np.float64), 4)
+    first, last, least, most = (readable(float(v)) for v in (values[0], values[-1], values.min(), values.max()))
+    if least == most:
+        return f"stays at {first}"
+    if {first, last} == {least, most}:
+        return f"{'rises' if first == least else 'falls'} from {first} to {last}"
+    return f"goes from {first} to {last}, between {least} and {most}"
 
 
 def histogram(samples: Mapping[str, ArrayLike], *, xlabel: str, bins: int = 10) -> Figure:
@@ -366,13 +406,14 @@ def histogram(samples: Mapping[str, ArrayLike], *, xlabel: str, bins: int = 10) 
         for i, (name, share) in enumerate(shares.items()):
             at = edges[:-1] + 0.08 / bins + width * (i + 0.5)
             ax.bar(at, share, width, **(LOOK.get(name) or next(spare)), edgecolor="black", linewidth=0.6, label=name)
-        ax.axhline(1 / bins, color="black", linewidth=1.2, linestyle="--", label="uniform")
+        ax.axhline(1 / bins, **LEVEL, label="uniform")
         ax.set_xticks(edges)
         ax.set(xlabel=xlabel, ylabel="share")
         canvas.legend(loc="outside upper center", ncols=len(shares) + 1, frameon=False, fontsize=9)
     lines = [f"{xlabel}, {bins} equal parts of 0 to 1; uniform: {readable(round(1 / bins, 4))} in each"]
     lines += [f"{name}: {', '.join(readable(round(float(v), 4)) for v in share)}" for name, share in shares.items()]
-    return Figure(canvas, "\n".join(lines), "Bars side by side for each part. " + ". ".join(lines) + ".")
+    said = f"Bars side by side for each part, the share of {_listed(shares)} in it; a dashed line where uniform lies. "
+    return Figure(canvas, "\n".join(lines), said + ". ".join(lines) + ".")
 
 
 def intervals(
@@ -397,10 +438,10 @@ def intervals(
     at = np.arange(len(law))
     with matplotlib.rc_context(_STYLE):
         canvas, ax = _axes(6.8, 0.19 * len(law) + 1.7)
-        ax.axvline(0, color=LOOK["observed"]["facecolor"], linewidth=2, linestyle="--", label="p")
+        ax.axvline(0, **LEVEL, label="p", zorder=2.5)
         ax.hlines(at, *(together.T - law), color="black", linewidth=1, label="interval, all together")
-        ax.hlines(at, *(one.T - law), color=LOOK["accepted"]["facecolor"], linewidth=5, label="each by itself")
-        ax.plot(middle - law, at, "D", color="white", markeredgecolor="black", markersize=4, label="estimate")
+        ax.hlines(at, *(one.T - law), color="0.65", linewidth=5, label="each by itself")
+        ax.plot(middle - law, at, **POINT, linestyle="", markersize=5, label="estimate", zorder=3)
         ax.set_yticks(at, tokens)
         ax.set_ylim(len(law) - 0.5, -0.5)
         ax.set_xlabel("estimate less p")
@@ -417,7 +458,10 @@ def intervals(
         f"p is missed by {int((~inside[0]).sum())} of {len(law)} intervals by themselves, "
         f"by {int((~inside[1]).sum())} of those for all together"
     )
-    return Figure(canvas, "\n".join(lines), "Estimates with intervals, a row for each token. " + ". ".join(lines) + ".")
+    said = (
+        "How far estimates lie from p, a row for each token: a thick interval by itself, a thin one for all together. "
+    )
+    return Figure(canvas, "\n".join(lines), said + ". ".join(lines) + ".")
 
 
 class Strip(NamedTuple):
@@ -471,7 +515,8 @@ def strips(rows: Sequence[Strip], upto: int | None = None, room: int | None = No
         ax.spines["bottom"].set_bounds(0, 1)
     lines = [f"{len(shown)} of {len(rows)} uniforms"]
     lines += [f"{n}. {row.words}" for n, row in enumerate(shown, 1)]
-    return Figure(canvas, "\n".join(lines), "A strip from 0 to 1 for each uniform. " + ". ".join(lines) + ".")
+    said = "A strip from 0 to 1 for each uniform, cut into what it may decide, with a mark where it fell. "
+    return Figure(canvas, "\n".join(lines), said + ". ".join(lines) + ".")
 
 
 def alarm(deviations: ArrayLike, right: ArrayLike, off: ArrayLike, least: float) -> Figure:
@@ -494,11 +539,12 @@ def alarm(deviations: ArrayLike, right: ArrayLike, off: ArrayLike, least: float)
         ax.fill_between(at, one, **LOOK["target"], **edge, label="p is right")
         ax.fill_between(at, other, facecolor="white", alpha=0.7, **edge, label="p is off, missed")
         ax.fill_between(at[late], other[late], **LOOK["observed"], **edge, label="p is off, seen")
-        ax.axvline(least, color="black", linewidth=1.6, linestyle="--", label="alarm from here on")
+        ax.axvline(least, **LEVEL, label="alarm from here on")
         if peak > 15:
             ax.text(14.8, 0.5, f"p is off, seen:\nfarther out, at {peak:.0f} →", ha="right", va="center", fontsize=10)
         ax.set(xlim=(-5, 15), ylim=(0, 1.08), yticks=[], ylabel="how likely")
         ax.set_xlabel("count less what is expected, in standard errors")
         canvas.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=9)
     line = f"in standard errors: likeliest 0 if p is right, {peak:.3g} if it is off; alarm from {least:.3g} on"
-    return Figure(canvas, line, f"Two humps and a line. {line}.")
+    said = "How likely each count is: a hump if p is right, one if p is off, and a line where the alarm begins."
+    return Figure(canvas, line, f"{said} {line}.")

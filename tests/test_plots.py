@@ -34,6 +34,13 @@ FIGURES = {
     "histogram": lambda: plots.histogram({"target": [0.1, 0.9], "mine": [0, 1]}, xlabel="p-value"),
     "intervals": lambda: plots.intervals(P4, P4, ENDS, WIDE, list("wxyz")),
     "curves, one place marked": lambda: plots.curves([0, 1], {"a": [0, 1]}, xlabel="x", ylabel="y", at=1),
+    "curves, intervals and a level": lambda: plots.curves(
+        [1, 2],
+        {"one α for all": [0.4, 0.4], "accepted": [0.5, 0.7]},
+        xlabel="place",
+        ylabel="share",
+        within={"accepted": [[0.4, 0.65], [0.6, 0.75]]},
+    ),
     "strips": lambda: plots.strips(STRIPS),
     "strips, room for more": lambda: plots.strips(STRIPS, 1, 4),
     "alarm": lambda: plots.alarm(*HUMPS, 5),
@@ -173,6 +180,16 @@ def test_frequencies_refuse_what_is_no_deviation(counts, p, message):
         plots.frequencies(counts, p)
 
 
+@pytest.mark.parametrize("counts", [[71, 29], [79, 21], [95, 5]])
+def test_deviations_have_whole_ticks(counts):
+    figure = plots.frequencies(counts, P)
+    figure.png()  # which says how many ticks there is room for
+    bottom = figure.canvas.axes[1]
+    low, high = bottom.get_ylim()
+    ticks = [tick for tick in bottom.get_yticks() if low <= tick <= high]
+    assert len(ticks) >= 3 and all(tick == int(tick) for tick in ticks)
+
+
 def test_the_points_of_frequencies_lie_at_the_frequencies():
     top, bottom = plots.frequencies([79, 21], P).canvas.axes
     assert [0.79, 0.21] in [line.get_ydata().tolist() for line in top.lines]
@@ -184,7 +201,39 @@ def test_the_points_of_frequencies_lie_at_the_frequencies():
 def test_the_words_of_curves():
     figure = plots.curves([1, 2], {"a": [0.5, 1 / 3], "b": [0, 2]}, xlabel="γ", ylabel="speed-up")
     assert figure.numbers == "γ: 1, 2\na: 0.5, 0.3333\nb: 0, 2"
-    assert figure.alt == "Lines of speed-up against γ. γ: 1, 2. a: 0.5, 0.3333. b: 0, 2."
+    assert figure.alt == (
+        "Lines of speed-up against γ: a falls from 0.5 to 0.3333; b rises from 0 to 2. "
+        "γ: 1, 2. a: 0.5, 0.3333. b: 0, 2."
+    )
+
+
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        ([1, 1, 1], "stays at 1"),
+        ([0, 2, 3], "rises from 0 to 3"),
+        ([3, 1, 2, 0], "falls from 3 to 0"),  # on the whole
+        ([1, 0.2, 2, 1.5], "goes from 1 to 1.5, between 0.2 and 2"),
+        ([1, 2, 1], "goes from 1 to 1, between 1 and 2"),
+    ],
+)
+def test_where_a_line_goes_is_said_before_its_numbers(y, words):
+    alt = plots.curves(range(len(y)), {"a": y}, xlabel="x", ylabel="y").alt
+    assert alt.startswith(f"Lines of y against x: a {words}. x: 0, ")
+
+
+def test_the_words_and_ends_of_intervals_around_a_line():
+    figure = FIGURES["curves, intervals and a level"]()
+    assert figure.numbers.splitlines() == [
+        "place: 1, 2", "one α for all: 0.4, 0.4", "accepted: 0.5, 0.7", "accepted, within: 0.4 to 0.65, 0.6 to 0.75",
+    ]  # fmt: skip
+    [bars] = figure.canvas.axes[0].collections
+    assert np.round(bars.get_segments(), 12).tolist() == [[[1, 0.4], [1, 0.65]], [[2, 0.6], [2, 0.75]]]
+
+
+def test_a_marker_on_the_edge_is_whole_and_what_leaves_the_picture_ends_there():
+    ax = plots.curves([0, 1], {"in": [0, 1], "out": [0, 1.01]}, xlabel="x", ylabel="y", ylim=(0, 1)).canvas.axes[0]
+    assert [line.get_clip_on() for line in ax.lines] == [False, True]
 
 
 def test_equal_factors_are_equal_steps():
@@ -384,6 +433,23 @@ def test_the_same_thing_looks_the_same_in_every_figure():
     figure = plots.frequencies([79, 21], P)
     assert looks(figure)["target p"] == due["target"]
     assert {to_hex(ax.lines[-1].get_color()) for ax in figure.canvas.axes} <= {due["observed"][0], "#000000"}
+
+
+def test_what_others_are_held_against_looks_the_same_in_every_figure():
+    def look(line):
+        return to_hex(line.get_color()), line.get_linestyle(), line.get_marker(), line.get_linewidth()
+
+    level, line = FIGURES["curves, intervals and a level"]().canvas.axes[0].lines[:2]
+    uniform, p = (FIGURES[name]().canvas.axes[0].lines[0] for name in ("histogram", "intervals"))
+    assert look(level) == look(uniform) == look(p) == ("#000000", "--", "None", 1.2)
+    assert line.get_marker() == plots.LINES[0]["marker"], "a level takes no look from the others"
+
+
+def test_what_was_seen_looks_the_same_in_every_figure():
+    top, bottom = plots.frequencies([79, 21], P).canvas.axes
+    points = top.lines[-1], bottom.lines[-1], FIGURES["intervals"]().canvas.axes[0].lines[-1]
+    assert len({(to_hex(line.get_color()), line.get_marker(), line.get_markeredgecolor()) for line in points}) == 1
+    assert to_hex(points[0].get_color()) == to_hex(plots.LOOK["observed"]["facecolor"])
 
 
 def test_accepted_mass_looks_the_same_on_both_sides():
