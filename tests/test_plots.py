@@ -180,7 +180,7 @@ def test_frequencies_refuse_what_is_no_deviation(counts, p, message):
         plots.frequencies(counts, p)
 
 
-@pytest.mark.parametrize("counts", [[71, 29], [79, 21], [95, 5]])
+@pytest.mark.parametrize("counts", [[71, 29], [87, 13], [95, 5]])
 def test_deviations_have_whole_ticks(counts):
     figure = plots.frequencies(counts, P)
     figure.png()  # which says how many ticks there is room for
