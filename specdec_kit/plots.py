@@ -440,7 +440,7 @@ def intervals(
         canvas, ax = _axes(6.8, 0.19 * len(law) + 1.7)
         ax.axvline(0, **LEVEL, label="p", zorder=2.5)
         ax.hlines(at, *(together.T - law), color="black", linewidth=1, label="interval, all together")
-        ax.hlines(at, *(one.T - law), color="0.65", linewidth=5, label="each by itself")
+        ax.hlines(at, *(one.T - law), color="0.55", linewidth=5, label="each by itself")
         ax.plot(middle - law, at, **POINT, linestyle="", markersize=5, label="estimate", zorder=3)
         ax.set_yticks(at, tokens)
         ax.set_ylim(len(law) - 0.5, -0.5)
