@@ -579,7 +579,7 @@ body{font:1rem/1.5 sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;co
 table{border-collapse:collapse;margin:.5rem 0 1rem}
 caption{text-align:left;font-weight:bold;padding:.3rem 0}
 th,td{padding:.2rem .7rem;text-align:left;vertical-align:top;border-bottom:1px solid #767676}
-pre{overflow:auto;background:#f4f4f4;padding:.7rem}
+pre{white-space:pre-wrap;overflow-wrap:anywhere;background:#f4f4f4;padding:.7rem}
 summary{cursor:pointer}
 """.strip()
 
