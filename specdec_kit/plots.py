@@ -206,7 +206,8 @@ def mass_bars(p: ArrayLike, q: ArrayLike, tokens: Sequence[str] | None = None) -
         for i, t in enumerate(tokens)
     ]
     lines.append(f"in all: {readable(kept.sum())} accepted, {readable(rejected)} rejected")
-    return Figure(canvas, "\n".join(lines), "Two stacked bars for each token. " + ". ".join(lines) + ".")
+    said = "Two stacked bars for each token: what becomes of the draft's mass, and what the output is made of. "
+    return Figure(canvas, "\n".join(lines), said + ". ".join(lines) + ".")
 
 
 def law_bars(laws: Mapping[str, ArrayLike], tokens: Sequence[str] | None = None) -> Figure:

@@ -127,7 +127,9 @@ def test_the_words_of_mass_bars():
         "B: draft 0.6 = 0.3 accepted + 0.3 rejected; output 0.3 = 0.3 accepted + 0 from the residual",
         "in all: 0.7 accepted, 0.3 rejected",
     ]
-    assert figure.alt.startswith("Two stacked bars for each token. A: draft 0.4 = ")
+    assert figure.alt.startswith(
+        "Two stacked bars for each token: what becomes of the draft's mass, and what the output is made of. A: draft 0.4 = "
+    )
     assert figure.canvas.axes[0].get_title() == "0.7 accepted, 0.3 rejected and drawn anew"
 
 
