@@ -128,7 +128,8 @@ def test_the_words_of_mass_bars():
         "in all: 0.7 accepted, 0.3 rejected",
     ]
     assert figure.alt.startswith(
-        "Two stacked bars for each token: what becomes of the draft's mass, and what the output is made of. A: draft 0.4 = "
+        "Two stacked bars for each token: what becomes of the draft's mass, and what the output is made of. "
+        "A: draft 0.4 = "
     )
     assert figure.canvas.axes[0].get_title() == "0.7 accepted, 0.3 rejected and drawn anew"
 
