@@ -1,4 +1,4 @@
-"""Explorers: one idea each, to move by slider, with a first view that is complete without moving anything.
+"""Explorers: one idea each, to move by hand, with a first view that is complete without moving anything.
 
 What they show comes from the kit: its round with every uniform kept, its tests, its cost curves.
 """
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from specdec_kit import plots
 from specdec_kit.blocks import Model, as_tokens, check_models, token_verification
-from specdec_kit.controls import Field, explore
+from specdec_kit.controls import Bars, Field, explore
 from specdec_kit.distributions import Law, NoResidual, as_law, as_pair, overlap, residual
 from specdec_kit.evidence import readable
 from specdec_kit.extras import needed
@@ -48,23 +48,18 @@ def _ended(line: str) -> str:
 
 
 def mass_explorer(p: ArrayLike, q: ArrayLike) -> None:
-    """The mass bars of two laws over two tokens, with a slider for p(A) and one for q(A).
+    """The mass bars of two laws, with the bars of p and q to drag, and what follows from them.
 
     Parameters
     ----------
-    p, q : array_like, shape (2,)
-        Where the sliders stand at first, and what the static view shows.
+    p, q : array_like, shape (vocabulary,)
+        Target and draft laws over two to six tokens: where the bars stand at first, and what the static view shows.
     """
     target, draft = as_pair(p, q)
-    if target.shape != (2,):
-        raise ValueError(f"p has shape {target.shape}: the explorer moves laws over two tokens, shape (2,)")
-    explore(
-        [
-            Field(f"{letter}(A)", f"Probability of A in the {name} law", TWENTIETHS, float(law[0]), "{:.2f}".format)
-            for letter, name, law in (("p", "target", target), ("q", "draft", draft))
-        ],
-        lambda a, b: mass_figure([a, 1 - a], [b, 1 - b]),
-    )
+    if target.ndim != 1 or not 2 <= len(target) <= 6:
+        raise ValueError(f"p has shape {target.shape}: there is room for the bars of two to six tokens, a vector each")
+    laws = ("p", "target", target), ("q", "draft", draft)
+    explore([Bars(name, which, [float(mass) for mass in law]) for name, which, law in laws], mass_figure)
 
 
 def mass_figure(p: ArrayLike, q: ArrayLike) -> plots.Figure:
@@ -77,7 +72,9 @@ def mass_figure(p: ArrayLike, q: ArrayLike) -> plots.Figure:
     except NoResidual:
         says = "nothing is rejected, and no residual is drawn"
     sums = f"overlap {_four(shared)}, rejected {_four(1 - shared)}"
-    return _with_lines(plots.mass_bars(p, q), f"{sums}; {says}")
+    figure = plots.mass_bars(p, q)
+    figure.canvas.axes[0].set_ylim(0, 1.08)  # one scale, so that what is dragged moves the bars and not the axis
+    return _with_lines(figure, f"{sums}; {says}")
 
 
 # ---- one round, uniform by uniform ----

@@ -54,6 +54,12 @@ def test_the_mass_bars_have_no_residual_where_nothing_is_rejected():
     assert explorers.mass_figure(P, P).numbers.endswith("rejected 0; nothing is rejected, and no residual is drawn")
 
 
+@pytest.mark.parametrize("count", range(2, 7))
+def test_the_mass_bars_keep_one_scale(count):
+    for law in (np.eye(count)[0], np.full(count, 1 / count)):
+        assert explorers.mass_figure(law, law[::-1]).canvas.axes[0].get_ylim() == (0, 1.08)
+
+
 # --- the round -------------------------------------------------------------------------------------------------------
 
 
@@ -216,6 +222,7 @@ def test_no_draft_is_as_fast_as_no_draft(recorded):
 
 MOVED = {
     "mass": lambda: [explorers.mass_figure([a, 1 - a], [b, 1 - b]) for a, b in ((0.7, 0.4), (0, 1), (0.5, 0.5))],
+    "mass of six": lambda: [explorers.mass_figure(np.eye(6)[0], law) for law in (np.full(6, 1 / 6), np.eye(6)[5])],
     "round": lambda: [plots.strips(steps(0.5, 0.2, 0.75, 0.9), n, 5) for n in (4, 1)],
     "power": lambda: [explorers.power_figure(n, 1e-6, 0.05, 0.5) for n in (1000, 30, 100_000)],
     "speed-up": lambda: [explorers.speedup_figure(a, 4, 0, 1, lambda n: n) for a in (0.6, 1.0)],
@@ -240,10 +247,10 @@ def test_a_stage_with_other_axes_is_another_picture():
 # --- bad input -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("p", [[0.5, 0.3, 0.2], [1.0], [[0.7, 0.3]] * 2])
-def test_the_mass_explorer_is_for_two_tokens(p):
+@pytest.mark.parametrize("p", [np.full(7, 1 / 7), [1.0], [[0.7, 0.3]] * 2])
+def test_the_mass_explorer_has_room_for_six_tokens(p):
     with pytest.raises(
-        ValueError, match=r"^p has shape \(.*\): the explorer moves laws over two tokens, shape \(2,\)$"
+        ValueError, match=r"^p has shape \(.*\): there is room for the bars of two to six tokens, a vector each$"
     ):
         explorers.mass_explorer(p, p)
 

@@ -1,17 +1,23 @@
 """Sliders, boxes and buttons in a real kernel, moved and pressed by the messages that JupyterLab sends."""
 
+import asyncio
 import base64
 import json
 import queue
 import re
+import shutil
+import subprocess
 import time
 from contextlib import suppress
+from fractions import Fraction as F
 from pathlib import Path
 
+import numpy as np
 import pytest
 from jupyter_client import KernelManager
 
-from specdec_kit import controls, widgets
+from specdec_kit import controls, plots, widgets
+from specdec_kit.distributions import as_law
 
 NONE_REJECTED = "in all: 1 accepted, 0 rejected\noverlap 1, rejected 0; nothing is rejected, and no residual is drawn"
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -105,18 +111,21 @@ class Kernel:
         self.client.execute_interactive(code, output_hook=lambda message: None, timeout=60)
 
     def move(self, name, to, of=None):
-        """Move a slider to the choice that reads so; of the one explorer, or of one given by its id."""
+        """Move a slider to what it then reads, or bars to a law; of the one explorer, or of one given by its id."""
         key = of or self.model("Any")
         state = self.models[key]
         n = [field["name"] for field in state["fields"]].index(name)
         at = [*state["at"]]
-        at[n] = state["fields"][n]["shown"].index(to)
+        at[n] = state["fields"][n]["shown"].index(to) if "shown" in state["fields"][n] else to
         self.send(key, method="update", state={"at": at}, buffer_paths=[])
 
     def reads(self):
-        """What the sliders of the one explorer read."""
+        """What the sliders of the one explorer read; of bars, the law."""
         state = self.models[self.model("Any")]
-        return {field["name"]: field["shown"][n] for field, n in zip(state["fields"], state["at"], strict=True)}
+        return {
+            field["name"]: field["shown"][at] if "shown" in field else at
+            for field, at in zip(state["fields"], state["at"], strict=True)
+        }
 
     def said(self):
         """What the one explorer announces."""
@@ -171,22 +180,33 @@ def explorer(kernel):
 
 def test_the_explorer_stores_a_figure_that_needs_no_slider(explorer):
     sliders, figure = explorer.outputs
-    assert sliders["data"]["text/plain"] == "To move: p(A) = 0.70, q(A) = 0.40."
+    assert sliders["data"]["text/plain"] == "To move: p = A 0.7 B 0.3, q = A 0.4 B 0.6."
     assert sliders["data"][WIDGET]["model_id"] == explorer.model("Any")
     assert is_png(figure) and figure["data"]["text/plain"] == AT_FIRST
     alt = figure["metadata"]["image/png"]["alt"]
     assert alt.startswith("Two stacked bars for each token: ") and alt.endswith(". ".join(AT_FIRST.split("\n")) + ".")
 
 
-def test_the_sliders_reach_every_law(explorer):
-    assert explorer.reads() == {"p(A)": "0.70", "q(A)": "0.40"}
+def test_the_bars_stand_at_the_laws_and_look_like_them(explorer):
+    assert explorer.reads() == {"p": [0.7, 0.3], "q": [0.4, 0.6]}
     fields = explorer.models[explorer.model("Any")]["fields"]
-    assert [field["shown"] for field in fields] == [[f"{n / 20:.2f}" for n in range(21)]] * 2
+    assert [field["start"] for field in fields] == [[0.7, 0.3], [0.4, 0.6]]
+    assert [field["tokens"] for field in fields] == [["A", "B"]] * 2
+    assert [field["colour"] for field in fields] == [plots.LOOK[law]["facecolor"] for law in ("target", "draft")]
+    assert [field["hatched"] for field in fields] == [False, True], "not by colour alone"
 
 
-def test_a_moved_slider_redraws_the_same_output(explorer):
+@pytest.mark.parametrize("law", ["[F(7, 10), F(3, 10)]", "[1, 0]", "np.array([0.7, 0.3], dtype=np.float32)"])
+def test_any_kind_of_number_makes_bars(kernel, law):
+    kernel.run(f"from fractions import Fraction as F\nmass_explorer({law}, {law})")
+    assert all(type(mass) is float for mass in kernel.reads()["p"])
+    kernel.move("q", [0.5, 0.5])
+    kernel.settle("B: draft 0.5")
+
+
+def test_moved_bars_redraw_the_same_output(explorer):
     before = explorer.outputs[1]
-    explorer.move("q(A)", "0.70")
+    explorer.move("q", [0.7, 0.3])
     explorer.settle("in all: 1 accepted")
     [update] = explorer.updates()
     assert update["transient"]["display_id"] == before["transient"]["display_id"]
@@ -205,9 +225,9 @@ def thread(kernel, request):
 
 def test_the_last_of_many_quick_moves_wins(explorer, thread):
     for step in range(20, -1, -1):
-        explorer.move("q(A)", f"{step / 20:.2f}")
+        explorer.move("q", [step / 20, 1 - step / 20])
         explorer.subshell = thread
-        explorer.move("p(A)", f"{1 - step / 20:.2f}")
+        explorer.move("p", [1 - step / 20, step / 20])
     explorer.settle("in all: 0 accepted, 1 rejected")
     texts = [update["data"]["text/plain"] for update in explorer.updates()]
     # p = [1, 0], q = [0, 1]: nothing in common.
@@ -220,13 +240,88 @@ def test_the_last_of_many_quick_moves_wins(explorer, thread):
     assert len(texts) < 21, "a drag is not drawn step by step"
 
 
+def test_a_long_drag_is_followed_before_it_rests():
+    async def drag():
+        drawn = asyncio.Event()
+        controls._debounced(drawn.set, rest=1e6, longest=0.05)(None)
+        await asyncio.wait_for(drawn.wait(), 30)
+
+    asyncio.run(drag())
+
+
 def test_two_explorers_do_not_disturb_each_other(kernel):
     *_, second = kernel.run("mass_explorer([0.7, 0.3], [0.4, 0.6])\nmass_explorer([0.5, 0.5], [0.5, 0.5])")
-    kernel.move("q(A)", "1.00", kernel.model("Any", at=[10, 10]))
+    kernel.move("q", [1, 0], kernel.model("Any", at=[[0.5, 0.5]] * 2))
     kernel.settle("in all: 0.5 accepted")
     [update] = kernel.updates()
     assert update["transient"]["display_id"] == second["transient"]["display_id"]
     assert "in all: 0.5 accepted, 0.5 rejected" in update["data"]["text/plain"]
+
+
+# --- the rule of the bars --------------------------------------------------------------------------------------------
+
+# By hand: what is left goes out in the old proportions, equally where there are none.
+GIVES_WAY = {
+    "two": ([0.7, 0.3], 0, 0.75, [0.75, 0.25]),
+    "three, up": ([0.5, 0.3, 0.2], 0, 0.75, [0.75, 0.15, 0.1]),
+    "three, down": ([0.5, 0.3, 0.2], 1, 0.0, [F(5, 7), 0, F(2, 7)]),
+    "to 1": ([0.5, 0.3, 0.2], 2, 1.0, [0, 0, 1]),
+    "from 1": ([0, 1, 0, 0], 1, 0.4, [0.2, 0.4, 0.2, 0.2]),
+    "a bar at 0 stays there": ([0.6, 0, 0.4], 0, 0.2, [0.2, 0, 0.8]),
+    "a bar from 0": ([0.6, 0, 0.4], 1, 0.5, [0.3, 0.5, 0.2]),
+    "not moved": ([0.1, 0.2, 0.7], 2, 0.7, [0.1, 0.2, 0.7]),
+}  # fmt: skip
+STEPS = [(0.7, 1, 0.75), (0.7, -5, 0.45), (0.24, 1, 0.25), (0.24, -1, 0.2), (0.02, -1, 0), (0.97, 1, 1), (0.9, 5, 1),
+         (0.24, 20, 1), (0.24, -20, 0), (0, 1, 0.05), (1 / 3, 5, 0.55)]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def page_says():
+    """What a function of the page answers, call by call; the browser tests move the bars themselves."""
+    if not shutil.which("node"):
+        pytest.skip("there is no node here: the browser tests alone try the rule")
+    script = Path(controls.__file__).with_name("controls.js").read_bytes()
+
+    def ask(function, calls):
+        code = (
+            f'import * as page from "data:text/javascript;base64,{base64.b64encode(script).decode()}";'
+            f"console.log(JSON.stringify({json.dumps(calls)}.map((given) => page.{function}(...given))));"
+        )
+        command = ["node", "--input-type=module", "--eval", code]
+        return json.loads(subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout)
+
+    return ask
+
+
+def test_the_other_bars_give_way_as_by_hand(page_says):
+    answers = page_says("giveWay", [[law, n, mass] for law, n, mass, _ in GIVES_WAY.values()])
+    for answer, (*_, due) in zip(answers, GIVES_WAY.values(), strict=True):
+        assert answer == pytest.approx([float(mass) for mass in due], abs=1e-12)
+
+
+def test_bars_stay_a_law_however_they_are_moved(page_says):
+    rng = np.random.default_rng(7)
+    laws = [rng.dirichlet(np.full(count, 0.3)).round(2) for count in (2, 3, 4, 5, 6) for _ in range(40)]
+    laws = [law / law.sum() for law in laws]
+    calls = [[law.tolist(), int(rng.integers(len(law))), int(rng.integers(21)) / 20] for law in laws]
+    for answer, (law, n, mass) in zip(page_says("giveWay", calls), calls, strict=True):
+        as_law(answer)
+        others, before = np.delete(answer, n), np.delete(law, n)
+        assert answer[n] == mass and others.sum() == pytest.approx(1 - mass, abs=1e-11)
+        wanted = before / before.sum() if before.any() else np.full(len(before), 1 / len(before))
+        assert others == pytest.approx((1 - mass) * wanted, abs=1e-11)
+
+
+def test_a_bar_steps_from_twentieth_to_twentieth(page_says):
+    answers = page_says("stepped", [[mass, by] for mass, by, _ in STEPS])
+    assert answers == [due for *_, due in STEPS]
+
+
+def test_equal_laws_by_different_ways_are_equal(page_says):
+    # To [.4, .4, .2] by way of A and by way of C; a rest of 1e-17 would still be drawn from.
+    [by_a] = page_says("giveWay", [[[0.7, 0.2, 0.1], 0, 0.4]])
+    [by_c] = page_says("giveWay", [[[0.2, 0.2, 0.6], 2, 0.2]])
+    assert by_a == by_c == [0.4, 0.4, 0.2]
 
 
 # --- the other explorers ---------------------------------------------------------------------------------------------
@@ -248,8 +343,11 @@ def test_every_explorer_stores_a_figure_complete_by_itself_and_names_what_can_be
     fields = kernel.models[kernel.model("Any")]["fields"]
     assert len(fields) >= 2
     for field in fields:
-        assert f"{field['name']} = {kernel.reads()[field['name']]}" in controls["data"]["text/plain"]
-        assert len(field["tip"].split()) > 2 and len(set(field["shown"])) == len(field["shown"])
+        reads = kernel.reads()[field["name"]]
+        reads = reads if "shown" in field else f"A {reads[0]} B {reads[1]}"
+        assert f"{field['name']} = {reads}" in controls["data"]["text/plain"]
+        if "shown" in field:
+            assert len(field["tip"].split()) > 2 and len(set(field["shown"])) == len(field["shown"])
     assert kernel.said() == words[-1], "what is shown is announced as text"
 
 
@@ -400,7 +498,7 @@ def test_a_prediction_that_cannot_be_kept_says_so_and_stays_open(box, work):
 
 
 def test_without_widgets_each_shows_its_static_view(kernel):
-    kernel.run("from unittest.mock import patch\nfrom specdec_kit import controls, widgets")
+    kernel.run("from unittest.mock import patch\nfrom specdec_kit import controls, plots, widgets")
     calls = "\n    ".join([*CALLS.values(), 'predict("share of A", unit="probability")'])
     without = 'patch.object(widgets, "ipywidgets", None), patch.object(controls, "anywidget", None)'
     outputs = kernel.run(f"with {without}:\n    {calls}")

@@ -1,12 +1,16 @@
-"""The explorers as a reader moves them: in JupyterLab, by keyboard, with what a screen reader is told."""
+"""The explorers as a reader moves them: in JupyterLab, by keyboard, mouse and touch; what a screen reader is told."""
 
 import base64
+import io
+import statistics
 from collections.abc import Callable
 from fractions import Fraction as F
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
+from PIL import Image
 
 from specdec_kit import controls, explorers, plots
 from specdec_kit.models import Chain
@@ -17,8 +21,8 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is mi
 expect = playwright.expect
 
 
-def mass(p, q):
-    return explorers.mass_figure([p, 1 - p], [q, 1 - q])
+def mass(*masses):
+    return explorers.mass_figure(*np.reshape(masses, (2, -1)))
 
 
 def steps(seed):
@@ -52,6 +56,9 @@ class Explorer(NamedTuple):
     start: tuple
     moves: tuple[tuple[str, str, tuple], ...]
     """Slider, key, and where the sliders then stand, one after the other."""
+    buttons: tuple[str, ...] = ()
+    source: str = ""
+    """What is written into the last cell, if it is another one than the lesson's."""
 
 
 EXPLORERS = {
@@ -59,14 +66,16 @@ EXPLORERS = {
         "01_two_token_derivation.ipynb",
         ("imports", "laws", "explorer"),
         mass,
-        {"p(A)": "{:.2f}", "q(A)": "{:.2f}"},
-        (0.7, 0.4),
+        dict.fromkeys(("p(A)", "p(B)", "q(A)", "q(B)"), "{:.3g}"),
+        (0.7, 0.3, 0.4, 0.6),
         (
-            ("p(A)", "ArrowRight", (0.75, 0.4)),
-            ("q(A)", "ArrowDown", (0.75, 0.35)),
-            ("q(A)", "End", (0.75, 1.0)),
-            ("p(A)", "Home", (0.0, 1.0)),
+            ("p(A)", "ArrowRight", (0.75, 0.25, 0.4, 0.6)),
+            ("p(B)", "PageUp", (0.5, 0.5, 0.4, 0.6)),
+            ("q(A)", "ArrowDown", (0.5, 0.5, 0.35, 0.65)),
+            ("q(B)", "End", (0.5, 0.5, 0, 1)),
+            ("p(B)", "Home", (1, 0, 0, 1)),
         ),
+        ("q = p", "Reset"),
     ),
     "power": Explorer(
         "03_report_uncertainty.ipynb",
@@ -95,6 +104,7 @@ EXPLORERS = {
             ("step", "End", (len(steps(2)), 2)),
             ("seed", "Home", (len(steps(0)), 0)),  # at the end of a round, however long
         ),
+        ("Play",),
     ),
     "speed-up": Explorer(
         "06_time_on_gpu.ipynb",
@@ -109,6 +119,26 @@ EXPLORERS = {
             ("batch", "ArrowRight", (0.65, 3, 0.01, 2)),
             ("γ", "Home", (0.65, 0, 0.01, 2)),
         ),
+    ),
+    "three tokens": Explorer(
+        "01_two_token_derivation.ipynb",
+        ("imports", "explorer"),
+        mass,
+        dict.fromkeys(("p(A)", "p(B)", "p(C)", "q(A)", "q(B)", "q(C)"), "{:.3g}"),
+        (0.5, 0.3, 0.2, 0.2, 0.3, 0.5),
+        (
+            ("p(A)", "PageUp", (0.75, 0.15, 0.1, 0.2, 0.3, 0.5)),
+            ("p(A)", "End", (1, 0, 0, 0.2, 0.3, 0.5)),
+            ("p(A)", "ArrowDown", (0.95, 0.025, 0.025, 0.2, 0.3, 0.5)),  # the others share it equally
+            ("p(A)", "Home", (0, 0.5, 0.5, 0.2, 0.3, 0.5)),
+            ("p(B)", "PageDown", (0, 0.25, 0.75, 0.2, 0.3, 0.5)),
+            ("p(C)", "ArrowLeft", (0, 0.3, 0.7, 0.2, 0.3, 0.5)),
+            ("q(C)", "ArrowDown", (0, 0.3, 0.7, 0.22, 0.33, 0.45)),
+            ("q(A)", "ArrowUp", (0, 0.3, 0.7, 0.25, 0.75 * 33 / 78, 0.75 * 45 / 78)),
+            ("q(B)", "End", (0, 0.3, 0.7, 0, 1, 0)),
+        ),
+        ("q = p", "Reset"),
+        "mass_explorer([0.5, 0.3, 0.2], [0.2, 0.3, 0.5])",
     ),
 }
 
@@ -125,6 +155,8 @@ class Shown:
     def __init__(self, reader, explorer):
         self.reader, self.it = reader, explorer
         reader.open(explorer.lesson)
+        if explorer.source:
+            reader.write_cell(explorer.cells[-1], explorer.source)
         for which in explorer.cells:
             reader.run_cell(which)
         self.output = reader.output(explorer.cells[-1])
@@ -139,16 +171,27 @@ class Shown:
         self.slider(name).focus()
         self.reader.page.keyboard.press(key)
 
-    def shows(self, *choices):
-        """The sliders stand there, and the picture and the line that is read out are theirs."""
+    def reads(self, *choices):
+        """The sliders stand there."""
         texts = [how.format(choice) for how, choice in zip(self.it.written.values(), choices, strict=True)]
         expect(self.output.locator(".widget-readout")).to_have_text(texts)
         for name, text in zip(self.it.written, texts, strict=True):
             expect(self.slider(name)).to_have_attribute("aria-valuetext", text)
+
+    def shows(self, *choices):
+        """The sliders stand there, and the picture and the line that is read out are theirs."""
+        self.reads(*choices)
         due = self.it.figure(*choices)
         expect(self.output.get_by_role("status")).to_have_text(due.numbers.splitlines()[-1])
         png = base64.b64encode(due.png()).decode()
         expect(self.output.locator("img")).to_have_attribute("src", f"data:image/png;base64,{png}")
+
+    def open_without_a_kernel(self):
+        """Open what was saved, with a kernel that knows nothing of it, and end that one too."""
+        self.reader.lab.end_kernels()
+        self.reader.open(self.it.lesson)
+        expect(self.output.get_by_role("slider")).to_have_count(len(self.it.written))
+        self.reader.lab.end_kernels()
 
     def keeps(self, *choices):
         """What is saved says it in words."""
@@ -163,14 +206,15 @@ def shown(reader, request):
 
 
 every = pytest.mark.parametrize("shown", EXPLORERS, indirect=True)
+bars = pytest.mark.parametrize("shown", ["three tokens"], indirect=True)
 a_round = pytest.mark.parametrize("shown", ["round"], indirect=True)
 
 
 @every
 def test_each_control_has_a_name_and_moves_picture_and_words_by_keyboard(shown):
-    names, buttons = list(shown.it.written), ["Play"] if shown.it.figure is round_ else []
+    names, buttons = list(shown.it.written), shown.it.buttons
     expect(shown.output.get_by_role("slider")).to_have_count(len(names))
-    expect(shown.output.locator(".specdec-controls").get_by_role("button")).to_have_text(buttons)
+    expect(shown.output.locator(".specdec-controls").get_by_role("button")).to_have_text(list(buttons))
     shown.slider(names[0]).focus()
     for control in (*map(shown.slider, names), *map(shown.button, buttons)):
         expect(control).to_be_focused()
@@ -218,9 +262,134 @@ def test_a_round_that_is_played_ends_at_its_end(shown):
 def test_the_first_view_is_whole_without_a_kernel(shown):
     shown.shows(*shown.it.start)
     shown.keeps(*shown.it.start)
-    shown.reader.lab.end_kernels()
-    shown.reader.open(shown.it.lesson)
-    shown.reader.lab.end_kernels()
+    shown.open_without_a_kernel()
     expect(shown.output.locator("img")).to_be_visible()
     shown.shows(*shown.it.start)
     assert not shown.reader.lab.ask("/api/sessions"), "a kernel is running"
+
+
+# ---- bars, dragged --------------------------------------------------------------------------------------------------
+
+START = EXPLORERS["three tokens"].start
+
+
+EDGE = 10  # height of what is grabbed, in pixels
+
+
+def place(shown, name, mass):
+    """Where on the page the upper edge of a bar is when it has this mass."""
+    shown.slider(name).scroll_into_view_if_needed()
+    box = shown.slider(name).bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] - EDGE / 2 - mass * (box["height"] - EDGE)
+
+
+@bars
+def test_a_bar_is_dragged_and_all_of_its_law_moves_with_it(shown):
+    mouse, q = shown.reader.page.mouse, START[3:]
+    mouse.move(*place(shown, "p(B)", 0.3))
+    mouse.down()
+    mouse.move(*place(shown, "p(B)", 0.59), steps=10)
+    shown.shows(0.4 * 5 / 7, 0.6, 0.4 * 2 / 7, *q)  # while it is held; and it holds on to twentieths
+    assert shown.slider("p(B)").input_value() == "0.6"
+    mouse.move(*place(shown, "p(B)", 1.5), steps=10)
+    shown.shows(0, 1, 0, *q)
+    mouse.move(*place(shown, "p(B)", 0.3), steps=10)
+    shown.shows(*START)  # what gave way comes back as it was
+    mouse.move(*place(shown, "p(B)", -0.5), steps=10)
+    mouse.up()
+    shown.shows(5 / 7, 0, 2 / 7, *q)
+    shown.keeps(5 / 7, 0, 2 / 7, *q)
+
+
+@bars
+def test_a_bar_is_dragged_by_touch(shown):
+    page = shown.reader.page
+    device = page.context.new_cdp_session(page)
+    device.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+
+    def touch(kind, mass=None):
+        points = [] if mass is None else [dict(zip("xy", place(shown, "q(C)", mass), strict=True))]
+        device.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    _, top = place(shown, "q(C)", 1)
+    touch("touchStart", 0.5)
+    for step in range(1, 11):
+        touch("touchMove", 0.5 + step / 20)
+    touch("touchEnd")
+    shown.shows(*START[:3], 0, 0, 1)
+    assert place(shown, "q(C)", 1)[1] == top, "the page stays where it is"
+
+
+@bars
+def test_laws_are_made_equal_and_put_back_by_a_button(shown):
+    shown.press("p(A)", "PageUp")
+    shown.button("q = p").click()
+    shown.shows(0.75, 0.15, 0.1, 0.75, 0.15, 0.1)
+    expect(shown.output.get_by_role("status")).to_contain_text("overlap 1, rejected 0; nothing is rejected")
+    shown.button("Reset").click()
+    shown.shows(*START)
+
+
+@bars
+def test_a_screen_reader_is_told_which_bar_of_which_law(shown):
+    for name, which in (("p", "target"), ("q", "draft")):
+        group = shown.output.get_by_role("group", name=f"{name}, the {which} law", exact=True)
+        expect(group.get_by_role("slider")).to_have_count(3)
+        for token in "ABC":
+            bar = group.get_by_role("slider", name=f"{name}({token})", exact=True)
+            expect(bar).to_have_accessible_description(f"Probability of {token} in the {which} law")
+            expect(bar).to_have_attribute("aria-orientation", "vertical")
+    expect(shown.output.locator(".specdec-controls")).to_contain_text("where all are 0, they share equally")
+
+
+@bars
+def test_bars_are_as_high_as_their_masses(shown):
+    due = np.array(to_rgb(plots.LOOK["target"]["facecolor"])) * 255
+    for name, mass in zip(shown.it.written, START[:3], strict=False):
+        slider = shown.slider(name)
+        pixels = np.asarray(Image.open(io.BytesIO(slider.screenshot())).convert("RGB")).astype(int)
+        height, middle = len(pixels), pixels[:, pixels.shape[1] // 2]
+        top = round(height - EDGE / 2 - mass * (height - EDGE))
+        assert (middle[top - 3 : top + 3] < 64).all(), "the edge to grab"
+        assert np.abs(middle[top + 8 : height - 3] - due).max() < 3 and (middle[: top - 8] > 200).all()
+
+
+@bars
+def test_bars_without_a_kernel_are_still_a_law(shown):
+    shown.reader.save()
+    shown.open_without_a_kernel()
+    shown.press("p(A)", "PageUp")
+    shown.reads(0.75, 0.15, 0.1, *START[3:])
+
+
+PAINTED = """output => new Promise(resolve => {
+    let pressed;
+    addEventListener("keydown", event => (pressed = event.timeStamp), { capture: true, once: true });
+    const watch = new MutationObserver(async () => {
+        const picture = output.querySelector("img");
+        if (!picture || picture.src === before) return;
+        watch.disconnect();
+        await picture.decode();
+        requestAnimationFrame(() => requestAnimationFrame(() => resolve(performance.now() - pressed)));
+    });
+    const before = output.querySelector("img").src;
+    watch.observe(output, { subtree: true, childList: true, attributes: true });
+})"""
+
+
+@every
+def test_a_step_is_soon_on_screen(shown, capsys):
+    name, page = next(iter(shown.it.written)), shown.reader.page
+    shown.slider(name).focus()
+    found = []
+    for key in ["ArrowLeft", "ArrowRight"] * 10:
+        node = shown.output.element_handle()
+        page.evaluate("([node, watch]) => { window.painted = eval(watch)(node); }", [node, PAINTED])
+        page.keyboard.press(key)
+        found.append(page.evaluate("window.painted"))
+        page.wait_for_timeout(100)
+    with capsys.disabled():
+        print(
+            f"\n{shown.it.source or shown.it.cells[-1]}: key to picture {statistics.median(found):.0f} ms, median of 20"
+        )
+    assert min(found) < 1000  # a busy machine is slow at times, but not at all times
