@@ -142,8 +142,9 @@ def zero_over_zero(p: Any, q: Any, rng: Any) -> int:
     if rng.random() * q[x] < p[x]:
         return x
     lacking = _lacking(p, q)
-    with np.errstate(invalid="raise"):  # NaN, on which the draw from the residual fails
-        return _draw(lacking / lacking.sum(), rng.random())
+    if not lacking.any():  # NaN, in NumPy's own words: in a browser it divides without any
+        raise FloatingPointError("invalid value encountered in divide")
+    return _draw(lacking / lacking.sum(), rng.random())
 
 
 # ---- the ratio or the token is wrong ----

@@ -5,7 +5,9 @@ puts the three into one output. A notebook stores them, nbval compares the text,
 """
 
 import io
+import logging
 import string
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,6 +18,9 @@ from numpy.typing import ArrayLike
 from specdec_kit.distributions import as_law, as_pair
 from specdec_kit.evidence import readable
 from specdec_kit.extras import needed
+
+# Matplotlib lists the fonts once, in a browser at each start, and would say so on stderr in the midst of a lesson.
+logging.getLogger("matplotlib.font_manager").addFilter(lambda record: "font cache" not in record.getMessage())
 
 with needed("lab"):
     import matplotlib
@@ -128,7 +133,8 @@ def bundle(figure: Figure, alt: str | None = None, stage: Stage | None = None) -
     if not said.strip():
         raise ValueError("the alt text is empty: say in a sentence what the figure shows")
     picture = figure.png() if stage is None else stage.png(figure)
-    return {"image/png": picture, "text/plain": figure.numbers}, {"image/png": {"alt": said}}
+    text = b64encode(picture).decode()  # not each kernel does that: the one in a browser does not
+    return {"image/png": text, "text/plain": figure.numbers}, {"image/png": {"alt": said}}
 
 
 def show(figure: Figure, alt: str | None = None) -> None:

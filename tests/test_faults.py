@@ -1,5 +1,6 @@
 """The galleries against output laws derived by hand, and against what each kind claims."""
 
+from contextlib import nullcontext
 from fractions import Fraction as F
 from functools import cache
 from itertools import product
@@ -98,6 +99,14 @@ def test_zero_over_zero_fails_where_float16_rounds():
             fault.sampler(p_, q_, Scripted([0.0 if p_ is p else 0.9, LAST, 0.0]))
     with pytest.raises(FloatingPointError):
         fault.law(p, q)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_zero_over_zero_fails_where_numpy_raises_no_flag(monkeypatch):
+    """As in a browser."""
+    monkeypatch.setattr(np, "errstate", lambda **_: nullcontext())
+    with pytest.raises(FloatingPointError, match=r"^invalid value encountered in divide$"):
+        GALLERY["zero_over_zero"].sampler((0.5, 0.5 - 1e-9), (0.5, 0.5), Scripted([0.9, LAST, 0.0]))
 
 
 def test_a_seed_that_is_ignored_and_a_stream_that_is_replayed():

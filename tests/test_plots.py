@@ -1,11 +1,15 @@
 """Figures: the picture is there, its words say what it shows, and nothing is told by colour alone."""
 
+import base64
+import inspect
 import itertools
+import logging
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from matplotlib import font_manager
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.text import Text
 
@@ -73,7 +77,7 @@ def test_the_same_figure_is_the_same_file(figure):
 
 def test_a_bundle_is_one_output_with_alt_text(figure):
     data, metadata = plots.bundle(figure)
-    assert data.keys() == {"image/png", "text/plain"} and data["text/plain"] == figure.numbers
+    assert data == {"image/png": base64.b64encode(figure.png()).decode(), "text/plain": figure.numbers}
     assert metadata == {"image/png": {"alt": figure.alt}}
     assert plots.bundle(figure, "In other words.")[1] == {"image/png": {"alt": "In other words."}}
 
@@ -115,6 +119,14 @@ def test_no_window_toolkit_is_loaded():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     modules = done.stdout.split()
     assert "matplotlib.figure" in modules and "matplotlib.pyplot" not in modules
+
+
+def test_the_list_of_fonts_is_made_in_silence(caplog):
+    said = "Matplotlib is building the font cache; this may take a moment."
+    assert said in inspect.getsource(font_manager)
+    logging.getLogger("matplotlib.font_manager").warning(said)
+    logging.getLogger("matplotlib.font_manager").warning("findfont: no such font")
+    assert [record.getMessage() for record in caplog.records] == ["findfont: no such font"]
 
 
 # --- what each says --------------------------------------------------------------------------------------------------
