@@ -5,17 +5,19 @@ A model that keeps a cache has an audit of its own, `audit_cache`.
 Any sampler, a reader's or a library's, that takes its laws and its generator as arguments. Where its code can be walked
 the audit is exact; where it cannot, it counts, with a stated false-alarm rate over all counts together. What no count
 reaches at an affordable number of draws (u = 0, rounding, seeds, inputs, lengths) is checked by itself.
+
+An audit that is interrupted raises `Interrupted`, a KeyboardInterrupt whose `report` has what was found until then.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from specdec_kit.battery import Report
+from specdec_kit.battery import Interrupted, Report
 from specdec_kit.cache_audit import audit_cache
 from specdec_kit.round_audit import RoundAudit
 from specdec_kit.token_audit import TokenAudit
 
-__all__ = ["Report", "audit_cache", "audit_decoder", "audit_sampler"]
+__all__ = ["Interrupted", "Report", "audit_cache", "audit_decoder", "audit_sampler"]
 
 
 def audit_sampler(

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from specdec_kit.bars import progress_bar
 from specdec_kit.evidence import readable
 from specdec_kit.law import NotWalkable, TooManyBranches, as_fraction, exact_law
 from specdec_kit.sampling import inverse_cdf
@@ -98,6 +99,8 @@ class Report:
     checks: list[Check] = field(default_factory=list)
     cannot_walk: str = ""
     """Why the sampler could not be walked; empty where it could."""
+    interrupted: bool = False
+    """Whether it ends before all was looked at."""
 
     @property
     def findings(self) -> list[Check]:
@@ -106,8 +109,8 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing is wrong; a note alone does not count."""
-        return all(check.note for check in self.findings)
+        """Whether all was looked at and nothing is wrong; a note alone does not count."""
+        return not self.interrupted and all(check.note for check in self.findings)
 
     def __bool__(self) -> bool:
         return self.passed
@@ -128,6 +131,8 @@ class Report:
         laws = [check for check in made if check.pvalue is not None]
         lawful = laws and all(check.passed for check in laws)
         words = "passed" if self.passed else "right in law, and wrong beside it" if lawful else "wrong"
+        if self.interrupted:
+            words = "interrupted" if all(check.note for check in found) else "interrupted, and wrong"
         lines = [f"audit of {self.name}: {words} ({len(made)} checks, {exact} laws exactly)"]
         for advice in dict.fromkeys(check.advice for check in found):
             those = [check for check in found if check.advice == advice]
@@ -160,6 +165,15 @@ def _wrapped(line: str) -> str:
         line = line.replace(f" {sign} ", f"\u00a0{sign}\u00a0")
     filled = textwrap.fill(line, 100, subsequent_indent=further, break_long_words=False, break_on_hyphens=False)
     return filled.replace("\u00a0", " ")
+
+
+class Interrupted(KeyboardInterrupt):
+    """An audit that was broken off, by Ctrl+C say; `report` has what it found until then."""
+
+    def __init__(self, report: Report):
+        super().__init__(report)
+        self.report = report
+        report.interrupted = True
 
 
 @dataclass(frozen=True)
@@ -314,11 +328,14 @@ class Battery:
         self.function, self.draws, self.share = function, draws, alpha / self.TESTS
         self.seeds = np.random.SeedSequence(seed)
         self.report = Report(name_of(function), alpha)
-        with Watch(function, patience) as self.call, np.errstate(divide="ignore", invalid="ignore"):
+        bar = progress_bar(f"audit of {self.report.name}, laws", self.TESTS)
+        with Watch(function, patience) as self.call, np.errstate(divide="ignore", invalid="ignore"), bar as self.judged:
             try:
                 self.run()
             except Trouble as trouble:
                 self.fault("it returns", "", trouble)  # without a case: it was not run at all
+            except KeyboardInterrupt:
+                raise Interrupted(self.report) from None
 
     def run(self) -> None:
         raise NotImplementedError
@@ -365,6 +382,7 @@ class Battery:
         broken = [x for x, mass in found.law.items() if isinstance(x, str) and mass > ROUNDING]
         if broken:
             raise Trouble(broken[0])
+        self.judged()
         return found
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from specdec_kit.battery import Check, Report, name_of, sentence
+from specdec_kit.bars import progress_bar
+from specdec_kit.battery import Check, Interrupted, Report, name_of, sentence
 from specdec_kit.watch import Trouble, Watch
 
 Context = tuple[int, ...]
@@ -47,24 +48,34 @@ class CacheAudit:
     def __init__(self, model: Any, plain: Any, vocabulary: int, atol: float, steps: int, seed: int, patience: float):
         self.report = Report(name_of(model), alpha=1e-6)
         off: dict[str, Check] = {}
+        asked: set[str] = set()
         rng = np.random.default_rng(seed)
-        with Watch(model, patience) as self.call:
-            for what, context in [*walk(vocabulary, steps, rng), ("a changed answer", ())]:
-                if what in off:
-                    continue
-                try:
-                    if what == "a changed answer":
-                        context = tuple(int(x) for x in rng.random(6) * vocabulary)
-                        self.law(context, vocabulary)[:] = 0.0
-                    seen, due = self.law(context, vocabulary), np.asarray(plain(context), dtype=float)
-                except Trouble as trouble:
-                    off[what] = Check("cache", what, False, advice=sentence(str(trouble)))
-                    continue
-                tv = float(np.abs(seen - due).sum() / 2)
-                if not tv <= atol:
-                    case = f"{what}, {len(context)} tokens"
-                    off[what] = Check("cache", case, False, tv=tv, pvalue="exact", advice=_ADVICE[what])
-        self.report.checks = [off.get(what, Check("cache", what, True, pvalue="exact")) for what in _ADVICE]
+        plan = [*walk(vocabulary, steps, rng), ("a changed answer", ())]
+        bar = progress_bar(f"audit of {self.report.name}, contexts", len(plan))
+        try:
+            with Watch(model, patience) as self.call, bar as gone_on:
+                for what, context in plan:
+                    gone_on()
+                    if what in off:
+                        continue
+                    try:
+                        if what == "a changed answer":
+                            context = tuple(int(x) for x in rng.random(6) * vocabulary)
+                            self.law(context, vocabulary)[:] = 0.0
+                        seen, due = self.law(context, vocabulary), np.asarray(plain(context), dtype=float)
+                    except Trouble as trouble:
+                        off[what] = Check("cache", what, False, advice=sentence(str(trouble)))
+                        continue
+                    asked.add(what)
+                    tv = float(np.abs(seen - due).sum() / 2)
+                    if not tv <= atol:
+                        case = f"{what}, {len(context)} tokens"
+                        off[what] = Check("cache", case, False, tv=tv, pvalue="exact", advice=_ADVICE[what])
+        except KeyboardInterrupt:
+            raise Interrupted(self.report) from None
+        finally:  # what was seen is kept, whatever comes between
+            passed = {what: Check("cache", what, True, pvalue="exact") for what in _ADVICE if what in asked}
+            self.report.checks = list((passed | off).values())
 
     def law(self, context: Context, vocabulary: int) -> Any:
         law = self.call(context)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from specdec_kit.battery import Battery, Judged, law_check, sentence
+from specdec_kit.battery import Battery, Interrupted, Judged, law_check, sentence
 from specdec_kit.blocks import speculative_round
 from specdec_kit.law import NotWalkable, TooManyBranches, exact_law
 from specdec_kit.sampling import categorical
@@ -178,7 +178,11 @@ class RoundAudit(Battery):
         first.__name__ = self.report.name
         if hasattr(self.function, "rows"):
             first.rows = self.function.rows  # type: ignore[attr-defined]
-        found = TokenAudit(first, self.report.alpha / 3, self.draws, self.seed, self.patience).report
+        try:
+            found = TokenAudit(first, self.report.alpha / 3, self.draws, self.seed, self.patience).report
+        except Interrupted as stopped:
+            self.report.checks += [check.of("first token") for check in stopped.report.checks]
+            raise
         self.report.checks += [check.of("first token") for check in found.checks]
         self.report.cannot_walk = found.cannot_walk
 
@@ -201,20 +205,34 @@ class RoundAudit(Battery):
 
     def laws(self) -> None:
         judged: dict[str, Judged] = {}
-        for name, case in CASES.items():
-            try:
-                due = law_of(case.target, case.tokens, case.prompt)
-                judged[name] = self.judge(self.continued(case), due, _likely(case), 0.5, BRANCHES)
-            except Trouble as trouble:
-                self.fault("joint law", name, trouble)
-        first = [check.advice for check in self.report.findings if check.kind == "law"]
+        advice = "The audit was interrupted before it looked for the reason."
         try:
-            advice = first[0] if first else self.why(judged) if any(found.wrong for found in judged.values()) else ""
+            for name, case in CASES.items():
+                try:
+                    due = law_of(case.target, case.tokens, case.prompt)
+                    judged[name] = self.judge(self.continued(case), due, _likely(case), 0.5, BRANCHES)
+                except Trouble as trouble:
+                    self.fault("joint law", name, trouble)
+            first = [check.advice for check in self.report.findings if check.kind == "law"]
+            try:
+                advice = (
+                    first[0] if first else self.why(judged) if any(found.wrong for found in judged.values()) else ""
+                )
+            except Trouble as trouble:  # on the probes that tell why
+                advice = sentence(str(trouble))
+        finally:  # what was judged is kept, whatever comes between
+            for name, found in judged.items():
+                due = law_of(CASES[name].target, CASES[name].tokens, CASES[name].prompt)
+                self.report.checks.append(law_check("joint law", name, due, found, self.share, advice))
+
+    def advice(self, judged: dict[str, Judged]) -> str:
+        first = [check.advice for check in self.report.findings if check.kind == "law"]
+        if first or not any(found.wrong for found in judged.values()):
+            return first[0] if first else ""
+        try:
+            return self.why(judged)
         except Trouble as trouble:  # on the probes that tell why
-            advice = sentence(str(trouble))
-        for name, found in judged.items():
-            due = law_of(CASES[name].target, CASES[name].tokens, CASES[name].prompt)
-            self.report.checks.append(law_check("joint law", name, due, found, self.share, advice))
+            return sentence(str(trouble))
 
     def why(self, judged: dict[str, Judged]) -> str:
         """What to change, where the first token is right and a joint law is not."""

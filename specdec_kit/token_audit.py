@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from specdec_kit.battery import BRANCHES, Battery, Check, law_check, sentence
+from specdec_kit.battery import BRANCHES, Battery, Check, Judged, law_check, sentence
 from specdec_kit.diagnosis import Seen, diagnose
 from specdec_kit.evidence import readable
 from specdec_kit.streams import Ledger
@@ -122,25 +122,28 @@ class TokenAudit(Battery):
     # ---- the law ----
 
     def laws(self) -> None:
-        judged, seen = {}, {}
-        for case, (p, q) in self.cases.items():
-            try:
-                judged[case] = self.judge(
-                    partial(self.token, p, q), due_of(p), np.flatnonzero(p > q).tolist(),
-                    1 if case in MAIN else 0.2, 0 if case in COUNTED else BRANCHES,
-                    self.many([p], [q]),
-                )  # fmt: skip
-            except Trouble as trouble:
-                self.fault("the law", _case(case), trouble)
-                continue
-            law = np.array([float(judged[case].law.get(x, 0)) for x in range(len(p))])
-            seen[case] = Seen(p, q, law, judged[case].draws, judged[case].unknown, judged[case].wrong)
-        self.leaks = any((case.law[case.p == 0] > 0).any() for case in seen.values())
-        advice = diagnose(seen) if any(found.wrong for found in judged.values()) else ""
-        for case, found in judged.items():
-            self.report.checks.append(
-                law_check("the law", _case(case), due_of(CASES[case][0]), found, self.share, advice)
-            )
+        judged: dict[str, Judged] = {}
+        seen: dict[str, Seen] = {}
+        try:
+            for case, (p, q) in self.cases.items():
+                try:
+                    judged[case] = self.judge(
+                        partial(self.token, p, q), due_of(p), np.flatnonzero(p > q).tolist(),
+                        1 if case in MAIN else 0.2, 0 if case in COUNTED else BRANCHES,
+                        self.many([p], [q]),
+                    )  # fmt: skip
+                except Trouble as trouble:
+                    self.fault("the law", _case(case), trouble)
+                    continue
+                law = np.array([float(judged[case].law.get(x, 0)) for x in range(len(p))])
+                seen[case] = Seen(p, q, law, judged[case].draws, judged[case].unknown, judged[case].wrong)
+        finally:  # what was judged is kept, whatever comes between
+            self.leaks = any((case.law[case.p == 0] > 0).any() for case in seen.values())
+            advice = diagnose(seen) if any(found.wrong for found in judged.values()) else ""
+            for case, found in judged.items():
+                self.report.checks.append(
+                    law_check("the law", _case(case), due_of(CASES[case][0]), found, self.share, advice)
+                )
 
     def recount(self) -> None:
         """Count a law that was walked: on numbers that are drawn it could still be another one."""
