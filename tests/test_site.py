@@ -1,9 +1,12 @@
 """The site: nothing of a lesson is lost, solutions wait, every link leads somewhere, and no page needs a network."""
 
+import hashlib
 import itertools
+import json
 import re
 import subprocess
 import sys
+import tomllib
 from base64 import b64encode
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
@@ -17,7 +20,9 @@ from specdec_kit.site import __main__ as command
 from specdec_kit.site.build import build, write_pages
 from specdec_kit.site.front import front
 from specdec_kit.site.gallery import gallery
+from specdec_kit.site.lite import build_lite
 from specdec_kit.site.pages import page, pictures
+from specdec_kit.site.pyodide import CORE, LOCK, SOURCE, Pyodide
 
 ROOT = Path(__file__).resolve().parent.parent
 LESSONS = {path.stem: nbformat.read(path, 4) for path in sorted((ROOT / "notebooks").glob("*.ipynb"))}
@@ -311,3 +316,80 @@ def test_the_pages_are_written_without_sphinx(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "sphinx", None)
     write_pages(ROOT, tmp_path / "source")
     assert {path.stem for path in (tmp_path / "source").glob("*.md")} == {"index", "gallery", *LESSONS}
+
+
+# --- lessons that run in the browser ---------------------------------------------------------------------------------
+
+
+def test_pages_lead_to_the_running_lessons_only_where_there_are_any():
+    link = '<a href="run/lab/index.html?path=00_care.ipynb">'
+    assert f'# Take care\n\n<p class="run">{link}Run this lesson in your browser</a></p>\n' in page(
+        notebook(), "00_care", runs=True
+    )
+    assert link in front(README, {"00_care": notebook()}, runs=True)
+    assert link not in page(notebook(), "00_care") + front(README, {"00_care": notebook()})
+
+
+@pytest.fixture
+def source(tmp_path):
+    """A folder such as Pyodide's, with a package b that needs a."""
+    folder = tmp_path / "pyodide"
+    folder.mkdir()
+    for name in CORE:
+        (folder / name).write_text(name, encoding="utf-8")
+    packages = {}
+    for name, depends in (("a", []), ("b", ["A"]), ("c", [])):
+        (folder / f"{name}.whl").write_bytes(name.encode())
+        checksum = hashlib.sha256(name.encode()).hexdigest()
+        packages[name] = {"file_name": f"{name}.whl", "sha256": checksum, "depends": depends}
+    (folder / LOCK).write_text(json.dumps({"info": {"python": "3.12.7"}, "packages": packages}), encoding="utf-8")
+    return folder
+
+
+def test_only_what_is_needed_of_pyodide_is_taken(source, tmp_path):
+    pyodide = Pyodide(tmp_path / "made", str(source))
+    pyodide._need("b", "b")
+    assert pyodide.lock["packages"].keys() == {"a", "b"}
+    assert {path.name for path in (tmp_path / "made").iterdir()} == {*CORE, LOCK, "a.whl", "b.whl"}
+
+
+def test_a_package_that_is_not_the_one_of_the_lock_file_is_refused(source, tmp_path):
+    (source / "a.whl").write_bytes(b"something else")
+    with pytest.raises(RuntimeError, match=rf"^a\.whl from .* is not the file that {LOCK} names$"):
+        Pyodide(tmp_path / "made", str(source))._need("b", "b")
+
+
+@pytest.mark.parametrize("where", ["", "http://127.0.0.1:9/"])
+def test_what_cannot_be_had_is_named(source, tmp_path, where):
+    (source / CORE[-1]).unlink()
+    name = CORE[0] if where else CORE[-1]
+    with pytest.raises(RuntimeError, match=rf"^{name} cannot be had from {where or re.escape(str(source))} \("):
+        Pyodide(tmp_path / "made", where or str(source))
+
+
+def test_a_browser_needs_what_the_lessons_need_but_for_its_page(source, tmp_path):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lines = [*project["dependencies"], *project["optional-dependencies"]["lab"]]
+    needs = dict(Pyodide(tmp_path / "made", str(source))._requirements(lines, ""))
+    assert needs.keys() == {"anywidget", "ipywidgets", "matplotlib", "numpy", "scipy", "tqdm"}
+    lines = ["widgetsnbextension~=4.0", "Typing_Extensions>4; python_version < '3.13'", "colorama; os_name == 'nt'"]
+    assert dict(Pyodide(tmp_path / "other", str(source))._requirements(lines, "")) == {
+        "typing-extensions": "Typing_Extensions>4"
+    }
+
+
+def test_the_command_builds_lessons_that_run_beside_the_others(monkeypatch, tmp_path):
+    built = []
+    monkeypatch.setattr(command, "build", lambda root, into, pyodide: built.append((into.name, pyodide)))
+    for arguments in ([], ["--lite"], ["--lite", "there"]):
+        monkeypatch.setattr(sys, "argv", ["site", *arguments])
+        command.main()
+    assert built == [("site", None), ("lite", SOURCE), ("lite", "there")]
+
+
+@pytest.mark.parametrize("package", ["jupyterlite_core", "jupyterlite_pyodide_kernel"])
+def test_without_jupyterlite_the_extra_is_named(package, monkeypatch, tmp_path):
+    for name in ("anywidget", "hatchling", "jupyterlite_core", "jupyterlite_pyodide_kernel"):
+        monkeypatch.setitem(sys.modules, name, None if name == package else object())
+    with pytest.raises(ModuleNotFoundError, match=rf'{package} is not installed: `pip install "specdec-kit\[lite\]"`'):
+        build_lite(ROOT, tmp_path / "lite")

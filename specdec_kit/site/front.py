@@ -4,12 +4,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from specdec_kit.site.lite import WORKED, address
 from specdec_kit.site.pages import title
 
 DO = "What you'll do"
 
 
-def front(readme: str, lessons: Mapping[str, Any]) -> str:
+def front(readme: str, lessons: Mapping[str, Any], runs: bool = False) -> str:
     """The first page as Markdown.
 
     Parameters
@@ -18,6 +19,8 @@ def front(readme: str, lessons: Mapping[str, Any]) -> str:
         README.md; used are what comes before its first section, and its sections "Two commands" and "Other ways in".
     lessons : mapping from str to nbformat.NotebookNode
         The worked notebooks by name, in order.
+    runs : bool
+        Whether they run in the browser too.
     """
     sections = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", readme, flags=re.M | re.S))
     rows = [
@@ -25,6 +28,16 @@ def front(readme: str, lessons: Mapping[str, Any]) -> str:
         f"| {opening(notebook, 'Time').removesuffix(' minutes.')} |"
         for lesson, notebook in lessons.items()
     ]
+    here = ""
+    if runs:
+        here = f"""**In your browser**, without installing anything: <a href="{address(next(iter(lessons)))}">open the
+lessons</a>. Python itself is loaded into the page, about 60 MB. You get copies with gaps where the exercises are, and
+the worked lessons in the folder `{WORKED}`. What you write is kept in this browser and nowhere else: download what you
+want to keep.
+
+**On your own computer:**
+
+"""
     return f"""{readme.partition("## ")[0].strip()}
 
 ## Read the lessons
@@ -39,8 +52,9 @@ All pictures of the lessons, with their numbers as text, are in [the gallery](ga
 
 ## Run them
 
-Sliders move and predictions are kept where the lessons run: on your own computer.
-{sections["Two commands"].strip()}
+Sliders move and predictions are kept where the lessons run{"." if runs else ": on your own computer."}
+
+{here}{sections["Two commands"].strip()}
 
 ## Other ways in
 

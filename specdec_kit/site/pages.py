@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from specdec_kit.copies import ANSWER, BEGIN, END, without_solutions
+from specdec_kit.site.lite import address
 
 PICTURES = "figures"
 """Folder of the pictures, beside the pages."""
@@ -50,7 +51,7 @@ def title(notebook: Any) -> str:
     return str(notebook.cells[0].source.split("\n", 1)[0].removeprefix("# "))
 
 
-def page(notebook: Any, lesson: str) -> str:
+def page(notebook: Any, lesson: str, runs: bool = False) -> str:
     """The whole lesson as Markdown.
 
     Parameters
@@ -59,6 +60,8 @@ def page(notebook: Any, lesson: str) -> str:
         A worked notebook with its outputs; it is not changed.
     lesson : str
         Its name, without the ending.
+    runs : bool
+        Whether it runs in the browser too; then a link below the title leads there.
     """
     here = {picture.label: picture for picture in pictures(notebook, lesson)}
     parts = []
@@ -68,6 +71,11 @@ def page(notebook: Any, lesson: str) -> str:
         elif cell.cell_type == "code":
             outputs = [_output(output, here.get(f"{lesson}-{cell.id}-{i}")) for i, output in enumerate(cell.outputs)]
             parts.append(_code(cell.source, [text for text in outputs if text]))
+    if runs:
+        head, _, rest = parts[0].partition("\n")
+        parts[0] = (
+            f'{head}\n\n<p class="run"><a href="{address(lesson)}">Run this lesson in your browser</a></p>\n{rest}'
+        )
     return "\n\n".join(parts) + "\n"
 
 
