@@ -6,7 +6,10 @@ import os
 import re
 import shutil
 import sys
+import time
 import zipfile
+from contextlib import closing
+from multiprocessing import active_children
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -395,6 +398,35 @@ def test_a_process_that_dies_takes_its_own_task_alone():
     found = [done[text] for text in tasks]
     assert found[0] == 0 and found[3] == 4
     assert [type(one).__name__ for one in found[1:3]] == ["BrokenProcessPool", "ZeroDivisionError"]
+
+
+def test_what_is_broken_off_ends_its_processes_at_once():
+    tasks = {text: (text,) for text in ("0", *(f"__import__('time').sleep({n})" for n in range(300, 304)))}
+    begun = time.monotonic()
+    with closing(grade._parallel(eval, tasks, 2, "x")) as results:
+        assert next(results) == ("0", 0)
+    assert not active_children() and time.monotonic() - begun < 300
+
+
+def test_a_class_that_is_broken_off_goes_on_from_there(course, tmp_path, stub, capsys, monkeypatch):
+    convert, folder = grade._convert, tmp_path / "in"
+    for student in ("anna", "ben"):
+        notebook = worked()
+        notebook.cells.append(new_markdown_cell(student))
+        hand_in(folder, student, notebook)
+
+    def broken(step, course, config, lesson, student, notes):
+        if student == "ben":
+            raise KeyboardInterrupt
+        return convert(step, course, config, lesson, student, notes)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(grade, "_convert", broken)
+        assert run(folder, course) == 130
+    assert "Broken off: what is graded is kept" in capsys.readouterr().err
+    assert [path.parts[-3] for path in (course / "autograded").glob("*/*/*.ipynb")] == ["anna"]
+    assert run(folder, course) == 0
+    assert "1 notebook graded now, 2 students in all" in capsys.readouterr().out
 
 
 # ---- what a person grades ----

@@ -10,18 +10,21 @@ import csv
 import io
 import os
 import shutil
+import signal
 import sys
 import time
 import zipfile
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from contextlib import closing, contextmanager
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from specdec_kit.bars import progress_bar
 from specdec_kit.copies import ROOT
 from specdec_kit.coursework import submissions
 from specdec_kit.coursework.course import AUTOGRADED, FEEDBACK, LESSONS, SETTINGS, SUBMITTED, Invalid, settings
@@ -134,14 +137,16 @@ def grade(course: Path, jobs: int, notes: list[str]) -> int:
             notes.append(f"{_of(path)}: {notebook.metadata.unreadable}")
     tasks = {key: (paths[0], key[0], seed) for key, paths in keys.items()}
     graded = 0
-    for key, found in _parallel(_marks, tasks, jobs, "exercises"):  # nbgrader writes down some while others are checked
-        if isinstance(found, Exception):
-            notes.extend(f"{_of(path)} was not graded: {type(found).__name__}: {found}" for path in keys[key])
-            continue
-        Grade.known[key] = found
-        for path in keys[key]:
-            shutil.rmtree(course / AUTOGRADED / Path(*path.parts[-3:-1]), ignore_errors=True)
-            graded += _convert("Autograde", course, config, path.stem, path.parts[-3], notes)
+    with closing(_parallel(_marks, tasks, jobs, "exercises")) as results:
+        for key, found in results:  # nbgrader writes down some while others are checked
+            if isinstance(found, Exception):
+                problem = f"{type(found).__name__}: {found}"
+                notes.extend(f"{_of(path)} was not graded: {problem}" for path in keys[key])
+                continue
+            Grade.known[key] = found
+            for path in keys[key]:
+                shutil.rmtree(course / AUTOGRADED / Path(*path.parts[-3:-1]), ignore_errors=True)
+                graded += _convert("Autograde", course, config, path.stem, path.parts[-3], notes)
     give_feedback(course, config, jobs, notes)
     return graded
 
@@ -154,29 +159,40 @@ def _marks(path: Path, lesson: str, seed: int) -> dict[str, Mark]:
     return submissions.mark(submissions.read(path), lesson, seed)
 
 
-def _parallel(work: Callable[..., Any], tasks: dict[Any, tuple[Any, ...]], jobs: int, what: str) -> Iterator[Any]:
+def _parallel(work: Callable[..., Any], tasks: dict[Any, tuple[Any, ...]], jobs: int, what: str) -> Generator[Any]:
     """What `work` gave for each task, or the exception that it raised, as they come."""
-    from tqdm import tqdm
-
-    context, again = get_context("spawn"), []
+    again = []
     if not tasks:
         return
-    with tqdm(desc=what, total=len(tasks), disable=None, leave=False) as bar:
-        with ProcessPoolExecutor(jobs, context) as pool:
+    with progress_bar(what, len(tasks)) as gone_on:
+        with _processes(jobs) as pool:
             futures = {pool.submit(work, *arguments): key for key, arguments in tasks.items()}
             for future in as_completed(futures):
                 problem = future.exception()
                 if isinstance(problem, BrokenProcessPool):  # one task took a process with it, and so the whole pool
                     again.append(futures[future])
                     continue
-                bar.update()
+                gone_on()
                 yield futures[future], problem or future.result()
         for key in again:
-            with ProcessPoolExecutor(1, context) as pool:
+            with _processes(1) as pool:
                 future = pool.submit(work, *tasks[key])
                 problem = future.exception()
-                bar.update()
+                gone_on()
                 yield key, problem or future.result()
+
+
+@contextmanager
+def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
+    """A pool of processes, ended with the block if that is broken off; Ctrl+C is for the process that has them."""
+    others = set(active_children())
+    with ProcessPoolExecutor(jobs, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:
+        try:
+            yield pool
+        except BaseException:
+            for process in set(active_children()) - others:
+                process.terminate()
+            raise
 
 
 def _convert(step: str, course: Path, config: Any, lesson: str, student: str, notes: list[str]) -> bool:
@@ -207,8 +223,9 @@ def give_feedback(course: Path, config: Any, jobs: int, notes: list[str]) -> Non
         if older(page, path) or (student, lesson) in touched:
             shutil.rmtree(page.parent, ignore_errors=True)
             lessons[lesson].append(student)
-    for _, said in _parallel(_feedback, {lesson: (course, lesson) for lesson in lessons}, jobs, "feedback"):
-        notes.extend([str(said)] if isinstance(said, Exception) else said)
+    with closing(_parallel(_feedback, {lesson: (course, lesson) for lesson in lessons}, jobs, "feedback")) as results:
+        for _, said in results:
+            notes.extend([str(said)] if isinstance(said, Exception) else said)
 
 
 def _feedback(course: Path, lesson: str) -> list[str]:
@@ -309,6 +326,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(f"{problem}.")
     except OSError as problem:
         sys.exit(f"Not everything could be written: {problem}.")
+    except KeyboardInterrupt:
+        print("Broken off: what is graded is kept, and the same command goes on from there.", file=sys.stderr)
+        sys.exit(130)
     for note in notes:
         print(note.rstrip(".") + ".", file=sys.stderr)
     some, all_of = (f"{n} {what}{'s' * (n != 1)}" for n, what in ((graded, "notebook"), (students, "student")))
