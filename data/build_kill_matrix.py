@@ -4,13 +4,16 @@ Takes about two minutes. The audits draw from fixed seeds, so the table is the s
 """
 
 import csv
+import io
 from collections.abc import Iterator
 from pathlib import Path
 
 from specdec_kit.audit import audit_decoder, audit_sampler
+from specdec_kit.bars import progress_bar
 from specdec_kit.battery import KINDS
 from specdec_kit.blocks import speculative_round
 from specdec_kit.faults import GALLERY, Fault
+from specdec_kit.files import write_whole
 from specdec_kit.round_faults import DECODERS, ROUNDS
 
 FILE = Path(__file__).with_name("kill_matrix.csv")
@@ -33,9 +36,18 @@ def entries() -> Iterator[Fault]:
         yield from gallery.values()
 
 
+def main() -> None:
+    """Audit them all, then replace the file whole."""
+    text, faults = io.StringIO(), list(entries())
+    table = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
+    table.writeheader()
+    with progress_bar("audits", len(faults)) as gone_on:
+        for fault in faults:
+            table.writerow(row(fault))
+            gone_on()
+    write_whole(FILE, text.getvalue())
+    print(f"{FILE.name}: {len(faults)} rows")
+
+
 if __name__ == "__main__":
-    with FILE.open("w", newline="", encoding="utf-8") as file:
-        table = csv.DictWriter(file, COLUMNS, restval="", lineterminator="\n")
-        table.writeheader()
-        table.writerows(row(fault) for fault in entries())
-    print(f"{FILE.name}: {sum(1 for _ in entries())} rows")
+    main()

@@ -5,12 +5,13 @@ the i-th child of `numpy.random.SeedSequence(2026).spawn(…)`.
 """
 
 import csv
-import os
+import io
 from pathlib import Path
 
 import numpy as np
 
 from specdec_kit import speculative_sample
+from specdec_kit.files import write_whole
 from specdec_kit.models import shakespeare
 
 OUT = Path(__file__).with_name("seeded_draws.csv")
@@ -32,15 +33,14 @@ def pairs():
 
 def main():
     """Draw, and replace the file whole."""
-    part = OUT.with_suffix(".part")
-    with part.open("w", newline="", encoding="utf-8") as file:
-        out = csv.writer(file, lineterminator="\n")
-        out.writerow(["pair", "draw", "draft", "accepted", "token"])
-        for i, (p, q) in enumerate(pairs().values()):
-            rng = np.random.default_rng(np.random.SeedSequence(ENTROPY, spawn_key=(i,)))
-            tokens, drafts, accepted = speculative_sample(p, q, DRAWS, rng=rng)
-            out.writerows(zip([i] * DRAWS, range(DRAWS), drafts, accepted.astype(int), tokens, strict=True))
-    os.replace(part, OUT)
+    text = io.StringIO()
+    out = csv.writer(text, lineterminator="\n")
+    out.writerow(["pair", "draw", "draft", "accepted", "token"])
+    for i, (p, q) in enumerate(pairs().values()):
+        rng = np.random.default_rng(np.random.SeedSequence(ENTROPY, spawn_key=(i,)))
+        tokens, drafts, accepted = speculative_sample(p, q, DRAWS, rng=rng)
+        out.writerows(zip([i] * DRAWS, range(DRAWS), drafts, accepted.astype(int), tokens, strict=True))
+    write_whole(OUT, text.getvalue())
     for i, name in enumerate(pairs()):
         print(f"{i}: {name}")
 

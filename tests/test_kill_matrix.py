@@ -66,3 +66,23 @@ def test_a_fault_is_caught_where_it_lies_and_nowhere_else(name):
 @pytest.mark.parametrize("fault", list(SCRIPT["entries"]()), ids=lambda fault: fault.name)
 def test_the_audit_finds_it_again(fault):
     assert {**dict.fromkeys(SCRIPT["COLUMNS"], ""), **SCRIPT["row"](fault)} == MATRIX[fault.name]
+
+
+def test_a_build_that_is_broken_off_leaves_the_file_as_it_was(tmp_path, monkeypatch):
+    path, written = tmp_path / "kill_matrix.csv", []
+    path.write_text("as it was")
+
+    def row(fault):
+        written.append(fault)
+        if len(written) == 3:
+            raise KeyboardInterrupt
+        return {"name": fault.name}
+
+    monkeypatch.setitem(SCRIPT["main"].__globals__, "FILE", path)
+    monkeypatch.setitem(SCRIPT["main"].__globals__, "row", row)
+    with pytest.raises(KeyboardInterrupt):
+        SCRIPT["main"]()
+    assert [one.name for one in tmp_path.iterdir()] == [path.name] and path.read_text() == "as it was"
+    written.extend(range(3))
+    SCRIPT["main"]()
+    assert len(path.read_text().splitlines()) == len(MATRIX) + 1

@@ -348,6 +348,14 @@ def test_the_command_says_what_it_wrote_and_what_is_wrong(course, lessons, monke
         release.main(["--into", str(course)])
 
 
+def test_the_command_says_that_it_was_broken_off(course, monkeypatch, capsys):
+    monkeypatch.setattr(release, "built_wheel", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(SystemExit) as left:
+        release.main(["--into", str(course)])
+    assert left.value.code == 130
+    assert capsys.readouterr().err == "Broken off: the same command writes what is still missing.\n"
+
+
 # ---- the visible checks of a repository ----
 
 

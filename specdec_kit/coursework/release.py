@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from specdec_kit import __version__
+from specdec_kit.bars import progress_bar
 from specdec_kit.copies import ANSWER, MANIFEST, ROOT, write_bytes
 from specdec_kit.coursework.course import CONFIG, GRADE, LESSONS, SETTINGS, Invalid, settings, written
 from specdec_kit.coursework.exercises import BY_HAND, EXERCISES
@@ -131,21 +132,23 @@ def release(course: Path, lessons: Path, wheel: bytes) -> list[str]:
         keep(CONFIG, template("nbgrader_config.txt").encode())
     _, points = settings(course)
     released = {}
-    for lesson in LESSONS:
-        made = source(nbformat.read(lessons / f"{lesson}.ipynb", as_version=4), lesson, points[lesson])
-        path = course / "source" / lesson / f"{lesson}.ipynb"
-        before = path.read_bytes() if path.exists() else None
-        keep(f"source/{lesson}/{lesson}.ipynb", (nbformat.writes(made) + "\n").encode())
-        out = course / "release" / lesson / f"{lesson}.ipynb"
-        if not (course / "gradebook.db").exists() or older(out, path):
-            try:
-                assign(course, lesson)
-            except Invalid:
-                if before is not None:  # as what the gradebook knows
-                    path.write_bytes(before)
-                raise
-            done.append(f"release/{lesson}/{lesson}.ipynb")
-        released[f"{lesson}.ipynb"] = out.read_bytes()
+    with progress_bar("lessons", len(LESSONS)) as gone_on:
+        for lesson in LESSONS:
+            made = source(nbformat.read(lessons / f"{lesson}.ipynb", as_version=4), lesson, points[lesson])
+            path = course / "source" / lesson / f"{lesson}.ipynb"
+            before = path.read_bytes() if path.exists() else None
+            keep(f"source/{lesson}/{lesson}.ipynb", (nbformat.writes(made) + "\n").encode())
+            out = course / "release" / lesson / f"{lesson}.ipynb"
+            if not (course / "gradebook.db").exists() or older(out, path):
+                try:
+                    assign(course, lesson)
+                except Invalid:
+                    if before is not None:  # as what the gradebook knows
+                        path.write_bytes(before)
+                    raise
+                done.append(f"release/{lesson}/{lesson}.ipynb")
+            released[f"{lesson}.ipynb"] = out.read_bytes()
+            gone_on()
     for lesson in LESSONS:
         one = {f"{lesson}.ipynb": released[f"{lesson}.ipynb"]}
         keep(f"zips/{lesson}.zip", zipped({**one, **beside(f"{lesson}.ipynb"), WHEEL: wheel}))
@@ -298,6 +301,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(f"{problem}.")
     except OSError as problem:
         sys.exit(f"Not everything could be written: {problem}.")
+    except KeyboardInterrupt:
+        print("Broken off: the same command writes what is still missing.", file=sys.stderr)
+        sys.exit(130)
     print(*(f"{course.name}/{name}" for name in done), sep="\n", end="\n" if done else "")
     print(f"{course.name}/ is {'up to date' if not done else 'released'}: hand out its zips/, or use it with nbgrader.")
 
