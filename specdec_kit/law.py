@@ -47,6 +47,14 @@ class TooManyBranches(RuntimeError):
         self.law, self.covered = law, covered
 
 
+class WalkInterrupted(KeyboardInterrupt):
+    """The walk was broken off, by Ctrl+C say; it has `law` and `covered`, as `TooManyBranches` has."""
+
+    def __init__(self, law: "Law", covered: Fraction):
+        super().__init__(f"all but {float(1 - covered):.2g} of the mass was covered (.law, .covered)")
+        self.law, self.covered = law, covered
+
+
 class Law(dict[Hashable, Fraction]):
     """Probability of each outcome that can occur, as fractions; outcomes of probability 0 are not listed."""
 
@@ -511,6 +519,8 @@ def exact_law(sampler: Callable[..., Any], *args: Any, max_branches: int = 500_0
     TooManyBranches
         Where `max_branches` did not end every branch (a loop may have no end); it carries the law so far and the mass
         covered.
+    WalkInterrupted
+        Where it is broken off, by Ctrl+C say; it carries the same.
 
     Examples
     --------
@@ -560,6 +570,8 @@ def exact_law(sampler: Callable[..., Any], *args: Any, max_branches: int = 500_0
         if bits.state != untouched:
             raise NotWalkable("the sampler reaches around rng to the bits below it: draw by rng.random()")
         return Law((outcome, law[outcome]) for outcome in _in_order(law))
+    except KeyboardInterrupt:
+        raise WalkInterrupted(law, covered) from None
     finally:
         if bar is not None:
             bar.close()

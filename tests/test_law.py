@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 import re
+import signal
 from collections import Counter
 from fractions import Fraction as F
 
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 from tqdm.auto import tqdm
 
-from specdec_kit.law import Law, NotWalkable, TooManyBranches, as_fraction, exact_law
+from specdec_kit.law import Law, NotWalkable, TooManyBranches, WalkInterrupted, as_fraction, exact_law
 from specdec_kit.sampling import categorical, direct_sample, inverse_cdf, speculative_sample
 
 steady = settings(derandomize=True, deadline=None, database=None)
@@ -426,6 +427,22 @@ def test_no_more_branch_points_than_allowed():
         with pytest.raises(TooManyBranches, match=f"stopped after {limit} branch points"):
             exact_law(sampler, max_branches=limit)
         assert len(passed) <= limit + 4
+
+
+def test_a_walk_that_is_broken_off_keeps_what_it_had():
+    ran = []
+
+    def sampler(rng):
+        ran.append(rng)
+        if len(ran) == 20:
+            signal.raise_signal(signal.SIGINT)
+        return geometric(F(1, 2), rng)
+
+    with pytest.raises(WalkInterrupted, match=r"^all but \S+ of the mass was covered \(\.law, \.covered\)$") as stopped:
+        exact_law(sampler)
+    law, covered = stopped.value.law, stopped.value.covered
+    assert isinstance(stopped.value, KeyboardInterrupt) and 0.9 < covered == sum(law.values()) < 1
+    assert law == {n: F(1, 2 ** (n + 1)) for n in range(len(law))}
 
 
 def test_progress_is_shown_and_closed(capsys):
