@@ -16,13 +16,13 @@ def progress_bar(what: str, total: int | None = None) -> Iterator[Callable[..., 
     Parameters
     ----------
     what : str
-        What is going on.
+        What is going on; without it there is no bar.
     total : int, optional
         How many calls there will be.
     """
     terminal = bool(sys.stderr) and sys.stderr.isatty()
     try:
-        if not (terminal or type(sys.stderr).__module__.startswith("ipykernel")):
+        if not what or not (terminal or type(sys.stderr).__module__.startswith("ipykernel")):
             raise ModuleNotFoundError
         from tqdm.auto import tqdm
     except ModuleNotFoundError:

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specdec_kit.acceptance import expected_tokens
+from specdec_kit.bars import progress_bar
 from specdec_kit.blocks import Model, Round, Tokens, speculative_decode, token_verification
 from specdec_kit.clocks import Clock, HostClock, shuffled
-from specdec_kit.extras import needed
 from specdec_kit.uncertainty import bootstrap
 
 
@@ -58,7 +58,7 @@ def measure(
     until : float
         Begin no turn that counts, except the first, after this time of ``time.monotonic``.
     progress : str
-        Name of a progress bar, on stderr; without it there is none.
+        Name of a progress bar, `specdec_kit.bars`; without it there is none.
 
     Returns
     -------
@@ -75,21 +75,14 @@ def measure(
             f"{len(jobs)} jobs, {repeats} repeats, {warmup} to warm up: give at least one job and one repeat"
         )
     clock, names, samples = clock or HostClock(), list(jobs), []
-    with progress_bar(progress, len(jobs) * (repeats + warmup)) as bar:
+    with progress_bar(progress, len(jobs) * (repeats + warmup)) as gone_on:
         for turn in range(-warmup, repeats):
             if turn > 0 and time.monotonic() > until:
                 break
             for n in shuffled(len(names), rng):
                 samples.append(Sample(names[n], turn >= 0, clock.time(jobs[names[n]])))
-                bar.update()
+                gone_on()
     return samples
-
-
-def progress_bar(name: str, total: int) -> Any:
-    """Progress bar on stderr; a silent one where it has no name."""
-    with needed("lab"):
-        from tqdm import tqdm
-    return tqdm(desc=name, total=total, disable=not name, leave=False)
 
 
 def times(samples: Iterable[Sample], job: Hashable) -> Any:

@@ -22,13 +22,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specdec_kit.acceptance import tally
+from specdec_kit.bars import progress_bar
 from specdec_kit.blocks import Tokens
 from specdec_kit.clocks import Clock, HostClock, clock_of, shuffled
 from specdec_kit.drafts import PromptLookup, smollm2_ngram
 from specdec_kit.evidence import commit_of_kit
 from specdec_kit.models import DATA_FOLDERS, Processed, shakespeare
 from specdec_kit.recordings import FOLDER, Recorder, Recording, Step, Text, blocks_of
-from specdec_kit.timing import forward_pass, measure, progress_bar, time_text, whole_round
+from specdec_kit.timing import forward_pass, measure, time_text, whole_round
 from specdec_kit.workloads import WORKLOADS
 
 Jobs = dict[tuple[str, int, int], Callable[[], Any]]
@@ -257,13 +258,13 @@ def time_texts(session: Session, pair: Pair, repeat: int) -> None:
         for way in pair.ways
         if not way.sweep or (workload, temperature) == ("copy-heavy", 1.0)
     ]
-    with progress_bar("" if session.quiet else f"{pair.name}: texts {repeat + 1}", len(jobs)) as bar:
+    with progress_bar("" if session.quiet else f"{pair.name}: texts {repeat + 1}", len(jobs)) as gone_on:
         for n in shuffled(len(jobs), session.rng(4, repeat)):
             if session.late:
                 session.note(f"{pair.name}: texts end in repeat {repeat + 1}, the time was up.")
                 return
             session.recorder.add(timed(session, pair, *jobs[n], repeat))
-            bar.update()
+            gone_on()
 
 
 def timed(

@@ -1,5 +1,6 @@
 """Turns, intervals, cost curves and speed-ups, on clocks that are simulated: no real time is asserted anywhere."""
 
+from contextlib import contextmanager
 from fractions import Fraction as F
 from itertools import pairwise
 from types import SimpleNamespace
@@ -80,11 +81,17 @@ def test_no_turn_begins_after_the_time_is_up_except_the_first(monkeypatch, until
     assert sum(one.warm for one in samples) == 3 * counted
 
 
-@pytest.mark.parametrize("name", ["", "passes"])
-def test_a_progress_bar_stands_on_stderr_if_it_has_a_name(capsys, name):
-    measure(JOBS, rng=rng(), repeats=1, clock=Told(), progress=name)
-    said = capsys.readouterr()
-    assert said.out == "" and bool(said.err) == bool(name) and name in said.err
+def test_each_run_moves_the_bar_on(monkeypatch):
+    said = []
+
+    @contextmanager
+    def bar(what, total):
+        said.append((what, total))
+        yield lambda: said.append("on")
+
+    monkeypatch.setattr(timing, "progress_bar", bar)
+    measure(JOBS, rng=rng(), repeats=2, warmup=1, clock=Told(), progress="passes")
+    assert said == [("passes", 9), *9 * ["on"]]
 
 
 @pytest.mark.parametrize(
