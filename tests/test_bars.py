@@ -1,13 +1,16 @@
 """A bar stands where somebody watches, once it has lasted; and what is broken off keeps what it had."""
 
 import io
+import itertools
 import signal
+import subprocess
 import sys
 import time
 
 import numpy as np
 import pytest
 
+from specdec_kit import bars
 from specdec_kit.audit import Interrupted, audit_cache, audit_decoder, audit_sampler
 from specdec_kit.bars import progress_bar
 from specdec_kit.blocks import speculative_round
@@ -27,9 +30,9 @@ class Notebook(io.StringIO):
 
 def work(stderr, monkeypatch, seconds):
     """What is said of work that lasts so long, by a clock that is told."""
-    told = iter(np.linspace(0, seconds, 12))
+    told = iter(np.linspace(0, seconds, 11))
     monkeypatch.setattr(sys, "stderr", stderr)
-    monkeypatch.setattr("tqdm.std.time", lambda: next(told, seconds))
+    monkeypatch.setattr(bars, "monotonic", lambda: next(told))
     with progress_bar("work", 10) as gone_on:
         for _ in range(10):
             gone_on()
@@ -37,22 +40,33 @@ def work(stderr, monkeypatch, seconds):
 
 
 @pytest.mark.parametrize(
-    ("stderr", "seconds", "shown"),
-    [(Terminal, 5, True), (Terminal, 1, False), (Notebook, 20, False), (io.StringIO, 500, False)],
+    ("stderr", "seconds", "first"),
+    [(Terminal, 5, 5), (Terminal, 2, 0), (Notebook, 30, 0), (Notebook, 50, 7), (io.StringIO, 500, 0)],
 )
-def test_a_bar_comes_after_a_while_and_where_somebody_watches(monkeypatch, stderr, seconds, shown):
+def test_a_bar_comes_after_a_while_and_where_somebody_watches(monkeypatch, stderr, seconds, first):
     said = work(stderr(), monkeypatch, seconds)
-    assert bool(said) == shown and ("work:" in said) == shown
-    assert said.endswith("\r") == shown, "and leaves nothing behind"
+    assert bool(said) == bool(first) and (f"| {first}/10 [" in said) == bool(first)
+    assert said.endswith("\r") == bool(first), "it leaves nothing behind"
 
 
-def test_a_bar_comes_in_a_notebook_after_half_a_minute(monkeypatch):
-    assert "work:" in work(Notebook(), monkeypatch, 90)
-
-
-def test_without_tqdm_there_is_no_bar(monkeypatch):
+def test_without_a_name_or_without_tqdm_there_is_no_bar(monkeypatch):
+    monkeypatch.setattr(bars, "monotonic", itertools.count(step=9).__next__)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with progress_bar("", 2) as gone_on:
+        gone_on()
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    assert work(Terminal(), monkeypatch, 5) == ""
+    with progress_bar("work", 2) as gone_on:
+        gone_on()
+    assert sys.stderr.getvalue() == ""
+
+
+def test_what_is_short_imports_no_tqdm():
+    code = (
+        "import sys; from specdec_kit.bars import progress_bar\n"
+        "with progress_bar('work', 1) as gone_on: gone_on()\n"
+        "sys.exit('tqdm' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 # ---- audits that are broken off ----
