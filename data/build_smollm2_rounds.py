@@ -17,6 +17,7 @@ import numpy as np
 from build_shakespeare import write
 
 from specdec_kit.acceptance import tally
+from specdec_kit.bars import progress_bar
 from specdec_kit.blocks import speculative_stream
 from specdec_kit.distributions import overlap
 from specdec_kit.drafts import DRAFTS, REASONS, SMOLLM2_ROUNDS, PromptLookup, smollm2_ngram, unpack_rounds
@@ -226,8 +227,11 @@ def main():
     options = parser.parse_args()
     prompts = [prompt for texts in PROMPTS.values() for prompt in texts]
     plan = [(*one, seed) for seed, one in enumerate(product(prompts, DRAFTS, TEMPERATURES))]
-    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
-        done = list(pool.map(record, *zip(*plan, strict=True)))
+    done = []
+    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool, progress_bar("texts", len(plan)) as gone_on:
+        for one in pool.map(record, *zip(*plan, strict=True)):
+            done.append(one)
+            gone_on()
     arrays = pack(plan, done)
     checksum, size = write(options.out, arrays, compress=True)
     print(f"{options.out.name}: {size} bytes, sha256 {checksum}")
