@@ -22,9 +22,10 @@ EXTENSIONS = ("@jupyter-widgets/jupyterlab-manager", "@jupyterlite/pyodide-kerne
 """What JupyterLab is extended by; whatever else is installed here stays out."""
 LINES = {"name": "jsonl", "extensions": [".jsonl"], "mimeTypes": ["text/plain"], "fileFormat": "text"}
 """What evidence is kept in; JupyterLite would take its many lines for one value."""
-QUIET = {
+SETTINGS = {
     "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
     "@jupyter-widgets/jupyterlab-manager:plugin": {"saveState": True},
+    "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},  # all cells are there, to search and read out
 }
 
 
@@ -63,7 +64,7 @@ def build_lite(root: Path, into: Path, pyodide: str = SOURCE) -> None:
         packages = Pyodide(here / "static" / "pyodide", pyodide).add_kit(root)
         silent = {"PYTHONWARNINGS": "ignore:tqdm"}  # which warns that it has no threads, and does without
         kernel = {"loadPyodideOptions": {"packages": packages, "env": silent}}
-        _write(here / "overrides.json", QUIET)
+        _write(here / "overrides.json", SETTINGS)
         _write(here / "jupyter-lite.json", {
             "jupyter-lite-schema-version": 0,
             "jupyter-config-data": {
