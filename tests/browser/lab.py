@@ -191,6 +191,9 @@ class Reader:
     def run_all(self):
         """Run > Run All Cells, in a lesson that shows no numbers yet, until all cells have run or one has failed."""
         self.menu("Run", "Run All Cells")
+        self.all_ran()
+
+    def all_ran(self):
         self.page.wait_for_function(
             """() => {
                 const panel = document.querySelector(".jp-NotebookPanel:not(.lm-mod-hidden)");
