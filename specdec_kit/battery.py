@@ -6,7 +6,6 @@ the smallest bias that it would have found, and with a negative control: the sam
 """
 
 import math
-import textwrap
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,6 +19,7 @@ import numpy as np
 from specdec_kit.bars import progress_bar
 from specdec_kit.evidence import readable
 from specdec_kit.law import NotWalkable, TooManyBranches, as_fraction, exact_law
+from specdec_kit.lines import wrapped
 from specdec_kit.sampling import inverse_cdf
 from specdec_kit.uncertainty import least_rise, two_sided
 from specdec_kit.watch import TooLong, Trouble, Watch
@@ -155,16 +155,7 @@ class Report:
             for check in self.checks
             if check.passed is None
         ]
-        return "\n".join(_wrapped(line) for line in lines)
-
-
-def _wrapped(line: str) -> str:
-    """The line in lines of at most 100 characters, none ending in a formula; those after the first stand further in."""
-    further = " " * (len(line) - len(line.lstrip()) + 4)
-    for sign in "−·":
-        line = line.replace(f" {sign} ", f"\u00a0{sign}\u00a0")
-    filled = textwrap.fill(line, 100, subsequent_indent=further, break_long_words=False, break_on_hyphens=False)
-    return filled.replace("\u00a0", " ")
+        return wrapped("\n".join(lines))
 
 
 class Interrupted(KeyboardInterrupt):

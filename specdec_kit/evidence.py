@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from specdec_kit.files import write_whole
+from specdec_kit.lines import WIDTH, wrapped
 
 FILE = "evidence.jsonl"
 
@@ -101,7 +102,7 @@ def expect(name: str, expected: Any, observed: Any, atol: float = 1e-12) -> None
     within = f" (within {atol:g})" if atol > 1e-9 else ""
     seen = f"observed {readable(observed)}{within}{_as_predicted(name, observed)}"
     line = f"{name}: expected {readable(expected)}, {seen}"
-    print(line if len(line) <= 100 else f"{name}:\n    expected {readable(expected)}\n    {seen}")
+    print(line if len(line) <= WIDTH else wrapped(f"{name}:\n    expected {readable(expected)}\n    {seen}"))
 
 
 def _as_predicted(name: str, observed: Any) -> str:
@@ -233,7 +234,8 @@ def predict(name: str, value: Any = None, *, unit: str = "") -> None:
     except ImportError:
         prediction_box = None  # type: ignore[assignment]
     if prediction_box is None or not prediction_box(name, unit):
-        print(f'Your prediction: {name}{f" ({unit})" if unit else ""}. Commit it with predict("{name}", your_value).')
+        print(wrapped(f"Your prediction: {name}{f' ({unit})' if unit else ''}."))
+        print(f'Commit it with predict("{name}", your_value).')
 
 
 # ---- record ----
@@ -303,8 +305,8 @@ def record(
     guess = "no prediction" if made is None else f"predicted {readable(made)}"
     seeded = "" if seed is None else f", seed {seed}"
     drawn = "" if draws is None else f", {draws:,} draws"
-    print(f"Recorded {name}{seeded}{drawn}")
-    print(f"    {guess}, expected {readable(expected)}, observed {readable(observed)}, discrepancy {readable(gap)}")
+    values = f"expected {readable(expected)}, observed {readable(observed)}, discrepancy {readable(gap)}"
+    print(wrapped(f"Recorded {name}{seeded}{drawn}\n    {guess}, {values}"))
 
 
 class Records(list[dict[str, Any]]):

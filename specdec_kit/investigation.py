@@ -32,6 +32,7 @@ from specdec_kit.distributions import as_law
 from specdec_kit.evidence import readable
 from specdec_kit.files import write_whole
 from specdec_kit.law import Law, exact_law
+from specdec_kit.lines import wrapped
 from specdec_kit.models import Chain, generate
 from specdec_kit.mysteries import CLASSES, MYSTERIES, Revealed
 from specdec_kit.round_faults import write
@@ -654,6 +655,12 @@ class EvidenceReport:
     def _marks(self) -> tuple[list[str], list[list[str]]]:
         return ["part", "of", "reached"], [[one.what, str(one.points), one.reached] for one in self.case.marks()]
 
+    def _shown(self) -> list[str]:
+        return [
+            f"counterexample: {self.case.counterexample or 'none yet'}",
+            f"transfer test: {self.case.transfer or 'none yet'}",
+        ]
+
     def _predictions(self) -> list[list[str]]:
         made = {entry["name"]: entry for entry in evidence._kept() if entry["kind"] == "prediction"}
         return [[name, readable(one.get("value")), one.get("unit") or "", one["time"]] for name, one in made.items()]
@@ -661,16 +668,20 @@ class EvidenceReport:
     # -- shown
 
     def __repr__(self) -> str:
-        parts = ["Evidence report", *self.summary()]
+        parts = ["Evidence report", *map(wrapped, self.summary())]
         for head, rows in (self._verdicts(), self._draws(), self._marks()):
             table = [head, *rows]
             widths = [max(len(row[i]) for row in table) for i in range(len(head))]
             parts.append("")
             parts += ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in table]
         parts.append("")
-        parts += [f"counterexample: {self.case.counterexample or 'none yet'}"]
-        parts += [f"transfer test: {self.case.transfer or 'none yet'}"]
-        return "\n".join(parts)
+        return "\n".join([*parts, *map(wrapped, self._shown())])
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook: tables that a narrow window still shows in columns."""
+        said = [f"<p>{html.escape(line)}</p>" for line in (*self.summary(), *self._shown())]
+        tables = (("Verdicts", self._verdicts()), ("Draws", self._draws()), ("Points", self._marks()))
+        return "\n".join([*said, *(_table(caption, *table) for caption, table in tables)])
 
     # -- written
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from specdec_kit.blocks import Tokens, propose, score
 from specdec_kit.distributions import Law
+from specdec_kit.lines import wrapped
 from specdec_kit.models import Chain
 from specdec_kit.sampling import inverse_cdf
 
@@ -87,7 +88,8 @@ class Revealed:
     round_: Callable[..., Tokens] = field(repr=False)
 
     def __repr__(self) -> str:
-        return f"{self.name}: {self.truth} ({CLASSES[self.truth]})\n{self.why}\n\n{self.source.rstrip()}"
+        told = wrapped(f"{self.name}: {self.truth} ({CLASSES[self.truth]})\n{self.why}", 0)
+        return f"{told}\n\n{self.source.rstrip()}"
 
 
 @cache
@@ -137,21 +139,21 @@ def reveal(name: str) -> Revealed:
 # What each is, packed: UTF-8, JSON, zlib, base64.
 _PACKED = {
     "Alder": (
-        "eNp1Uk2PnDAM/SsWp1Blaec60hx66XUPPTKjlQsGogWHzcfAbtX/XoePmWmrgiDB+D37PednFlwMXXaEjGasQqYhm7r39P0Vqs6a"
-        "iiB0GCDgK3mI0Dg7ADIYDuSu2INtwAQPPXEbOlnwuuRFNo11A0wmdEbSQwHfg6NQdVRDsFB+0XDIJQ7GA3pora3TyjRp8BYsE3Ac"
-        "fpADL4WEE2HqbE/gbOS6SI16G11FqdeamjX+ogK6loKG2mEjS2Wl0Vk2LQ4DanDc5sczg1znLN3PUmhvVl6ilh4LHeVD5ONuxiZw"
-        "UZ1a9/+K0uJPDX4kFlyLhou10lo1wik1UThJsoPKz7zGk4SEqdVEpu2C39tMF1vubSVux3tsFqLBsJJJyHMl5+mlqpsdriHm0kr6"
-        "y2PR9BiE5IOcvfGXT4dLnt8JfYeOhHT7D5/3XeHj0uiemCSoCE8rojzOlzUjF8gami/3bPEnOob5JjQNhmoNPU5emEZnR+tJ/Wdg"
-        "iydbcWcXhK+so9ugb4A/iDdEmihrULOGUcObHDgGknNFDgOpDzOqGyqRr1idpmqqcPqGvaf8cRCvNIbN94NQilDR/CbLgz1mH6T4"
-        "js7huyoTTI6GWJZ24jqcTnB44H0wSn3aWiqPfNn0qx6rV8OtWkTsQ/sbsCcnJeVi3zLf7NdvkndAog=="
+        "eNp1Uk2vmzAQ/CsrTqbi0eYaKYdeeu2hR4KetrCAFbB59jrwXtX/3jVfSSuVHOysZmZnZ/0rYRe4S86Q0IwVJxkkU/ce/3+FqrO6IuAO"
+        "GRhv5CFA4+wAaEAbJnfHHmwDmj30ZFru5MD7ggtGN9YNMGnutMA5hx/siKuOamALxZcMTqnUQXtAD621dTwNTRl4C9YQmDD8JAdeGokm"
+        "wtTZnsDZYOo8GvU2uIqi15qatf6qGF1LnEHtsJGjsmJ0lkuLw4AZONOm56sB+a5J/H2XRrtZXEXO0klGxj2Abahl0t0Nd+JPhPNVZVUM"
+        "cIkNcoemtoNKr2atR3t+JFOriXTbsd8txM9Y09tKkgyPWo+eRUtCVmbMmx5ZUB/k7CFQvJzK9EGYBT1ooyJDmzs5T69V3ezwDEKaZovs"
+        "E8l36EiIGwg+77fch8X9DoxzqQAvK6M4z+WKSIWylubygZYtB2dgPqaPm6A6tp+8KI3OjtaT+s+GlqC25s4uDF9ZR8dmD8JfwhtD9ggm"
+        "AzVnMGbwJi/MAMlDIodM6kOP6mBF8ZUrTdnpii/fsPeUPm/nRiNv2Z5EUgaVmd/keIpH79uVXaFz+K6KSJMHLpHFWylJXS5wetJ9Ckp9"
+        "2iwVZ1Nu86seq5s2rVqGSPc4/iHs4DhJscRXRmjy+w/1bTqk"
     ),
     "Birch": (
-        "eNp1krFu2zAQhl/lhyYqJQx0VZACXbp07OgYBS2dbCYUSZNUZSfI3rlv0hfpQ/RJeiRjtRlKDaRO99/934nPTQpzOjYdmgenbWok"
-        "muV4ye8fEal3dsAQ1JigIx7JJyxHCgSd4FWMFCUUp6zBURkT+RDhjeopq1i+WM6iBfsL7y5xMoKb7bDBF8dalcAxBIp6mJWBWygi"
-        "OQ7yl7WOpW+s80oPXWlg1JLDk7bCS5xavIN4j9/ff+DXzxZ+k1Gim0NPmWagsfb8KpIKB0qyckkwY6IzHw5qmpREsIe2u7fgdd/k"
-        "5zORj8VhUUTsaXSMmyOjDjGx8wfqk3b2FuovxsrurLm8jijTa3sAmUhY3GwGrgZDY9rUZrVxaUSDzJARd/DBeRdJ/MeyUdN+UDh1"
-        "paE4VYi21gqulIg9e17Z1wpvOr0qmA5WQpwl6mS1Bdl5oqASiSftxarKxatWIqag+3T3STFbex1hXnrMfjaBb4qbRIsbnLbnHT4w"
-        "F+//JBa7lOZgr762nd2B7YgCxlfhkadX/3eFlFfKKhM3q7WiyP62ZUq7dSjNyx/RYvxY"
+        "eNp1UUFu2zAQ/MpAJyohDOQqIAFy6QdydIyAllY2G4mkSaqyG+Tec3/Sj/QReUmWpK0kh1AHkqud2ZnhSxX9FPdVg+qn1SZWEtW8P6X7"
+        "PQK11nTovOojdMAzuYh5T56gI5wKgYKE4pal2KthCHwIcINqKaEYPhvuohnbE+82cjO8nUy3woNlrIrgGjwF3U1qgJ0pIFou8p+Fx9Av"
+        "xjmluyYPGNScyqM2wkkcalxD3ODtz1/8/1fDrZKVYCffUnLTUV9mPomo/I6iLL4k2GOkIx92ahyVhDe7unk04PVYpe/+Q9lix5rhdHZt"
+        "7DmhWZ0j2lJvcxyrQlDIchN1MgkPuIXz1tlA4hsZgxq3ncKhyRPFoQirC5e3mSK0PGfxszB8mXRGsCIYCXGUKGlpAzLTSF5FEr+1Ewsq"
+        "kResRIhet/H2hxoC1ZdY0tJ90rPy/Pp2FDWucFgfN7hjX7x/asxyKU7eXHStG7MByxHZGD/vsza78obFpLy4LDBxtUjLiKRvnVPaLKFU"
+        "r+9VDevh"
     ),
     "Cedar": (
         "eNp1Us1O3DAQfpVPOTlgRVVPKBJIXCr1CXpYVmhIJhsXx07GDlmo+u7YybJikXAOtmb8/Y3zr4gyx76oUbTcWBJuC41i6V9z6XdE"
@@ -161,27 +163,26 @@ _PACKED = {
         "VJKG7wdV4grT7rjHXcqV9/wmF/3USE/4iWCNwXEWB3V10t7Vbq+3vOk/eDbuoFazl9m/gE6A7Hq3zm5/vl78fwdYT9b1"
     ),
     "Dogwood": (
-        "eNp1ksFu2zAMhl/lh09yIRi57BIsBXbZK/SQBINq07FQW3IoGUla9N1LSVnQBJt8kECRH3/+8kcVeYlDtUbVWw4R0b+RqzSq03BJ"
-        "0V8lgjgYuRwI0fCBIkbTvgW8XjBSCOnWYdWsfkDuApyPg3UH9OynXMQUbLeYUcO4LkckgzikdFipCINhalLf4BduKbXuqAf7xXV/"
-        "VGmq0bHpZWu9i3SWw8FMk9Fgd6jXOwdZuyp9L/9U63uY6zitcKWtSVptIJxEDYkS2PAwUVOIhZ77U6cFeArYYGY/+0DqP7pGM712"
-        "Bsd1KjypY1FaFxb7jAitZ7oNeCPcdbpW9J7hNNRZY9Y41rAO5JaJ2ERS73ZWt6oEL7UaIbJt4+a3GQPVf31Ky/ZJT8PyJn5SNZ5w"
-        "3J73eJa5ZP+WmOWS/B2b7KQ8rcoC7jPakcSzDdzcZDtVLvmZXdRY6YyoH6lxYQf1dFW+Xbu9Lm4VnGjMh8a4i0gkmSFz7q18oFwJ"
-        "yYRtfor9Lb36/ALun/Ik"
+        "eNp1UsFu2zAM/ZUHn+RCMHLpJWgG7LJf6CENCsWmY6G25FAynGzYv4+S0mApNvkggeR7fHz0ryryEodqi6q3HCKi/yBXaVTrcE3R7yWC"
+        "OBhJDoRo+EQRo2k/Ao5XjBRCyjpsms0zJBfgfBysO6FnP2UQU7DdYkYN47ockQrikMphBREGw9SkvsEv3FJq3VEP9ovr3lVpqtGx6eVq"
+        "vYt0kcfJTJPRYHeqt28Oct6q9L3+U63vYW7j2CTSBsKRRr9m6U2BFprciDotyDVgh5n97AOp/wgYzXTsDM7bBFzVuUiqCxf7TBFaz3Sf"
+        "5M7w0OmG6D3DaaiLxqxxrmEdyC0TsYmkftpZ3VGJvGA1QmTbxt0PMwaqPw1Jx/ZJT8Nivp9UjSec95cDvslccv9VmOWS/Aa7bJnsUGUB"
+        "jxXtSLLuHdzcrLJFUhnykl3U2OhMUX9ljQs7qKeb8v3WHXRxq9CJxvxojLuKRJIZMs+jlV9YbgzJhH1exeFeXv3+A0sw6dM="
     ),
     "Elm": (
-        "eNp1Us2O0zAQfpVPkZCclam0HCMtBw5ceYButXKTSWJw7NQeb1sQd848Ik/COOl2u0g4UuzY33w/4/yoOGYeqwbV12A9VxrVcTyX"
-        "7wzjO9zjz6/fkHUk7AOPyN72IU4aKYBMO4IpMfZnWE7ketiEaIeRN/iUGceRpJBHQm+j4GaTEnUIHgZpMs4h6+U4URtEbiLiJGfO"
-        "xIEERg0G+0x+wcyRenvSorTyJHAIiGLNnTfFeQo5tlTMd9Qjhuy7J8WFijW6aHqZRIbpJIvBTJPRiH6om0cPGY9Veb54egkJeaGY"
-        "LBkTQi/OFtamdIRvcznTkn7tFt+E0q8bPNrYbVadVXNxRYJx5pjwIBnDHBKp/7h1Ztp3BoemFB7VYfVfr1wxLBSpDZGusa8Mb5Qu"
-        "FVngQrCJctVhUpfdktprKGn1rHGoYT3I54miYVLf7ayuXEVyZZQfgqNt+eGzcYnql56WYXuoe7wXNVl5vMMHkGCQa9zhsD3t8FGC"
-        "y3xTs+QhztFD3V3kto3f6TW4tPub9YNa/L1twj9Fl4JidLs0cXeFVz//Al5r+r0="
+        "eNp1UUtu2zAQvcqDgAJUwBpIlgKSRRfZ5gCOUdDSSGIjkTI5rO0G3XedI+YkGUqy0RQoCYik+OZ9hq8Fh8R9UaH44a3jQqM49ud8TjCu"
+        "wS3e/7xB9oGw99wjOdv6MGpEDzJ1D6bI2J9hOdLQwkYE2/W8wbfEOPYkhdwTWhsEN5kYqYF3MIijGQYkPV9Hqr3IjUQc5W4woSOBUYXO"
+        "/iQ3Y6ZArT1pUVp4Ith7BLE2nDfZefQp1JTNN9Qi+OSa74ozFWs0wbSyiAzTSTadGUejEVxXVs8OMp6LPJ8cXUJCPsgmc8YI34qzmbVa"
+        "bbtLf9aT9Kkz1m0WpoV11qVGS6ZjxL2k8JOPpP7jZzDjvjE4VLnwqA6Lw3LhCn6miLUPdA12ZfiktFYkgQvBJshj+lGtf3Mup6GkmZPG"
+        "oYR1IJdGCoZJ/bKTunJlyYVRnpyDrfn+0QyRykvX8rAt1C2+iprsHL7gDiQYpBI3OGxPOzxIcFn/qpnzEKfgoG5WuW3ldnoJPpj6xbpO"
+        "zf4+N+GforUgG93OTdxd4cXvD8qI8DU="
     ),
     "Fir": (
-        "eNp1Ut1u2yAUfpVPvhluUR4gWibtpi/RVBWxj21mDA4c10mnvfv4caJU2uACOBy+P/G7Yr/wUO1R0UU1XElU63BN55fFGJyMa8YA"
-        "49wIFaA7WMeDtj1W8gT6IA9Pv6hhanf42XE8q62inQUPFE+BoUPes/I98bcAt1oJdiNZnK5lsy/duh8YRq0SinNl9rohuA6Ti5Sz"
-        "CoHCLgkNbvENJa0tdfBuse27KAwSrVddXBpnmS5x06tpUhLe9vX+aBHHsUrz35oLClavmaLYLFJzINNJLJa1yV05nWSti1ntCl7B"
-        "zuzUymQk4BA9uNkFEv9RZdR0ahXO+/RwFeeisy5Y3mWI0ET7d3t3hC9M24t0E19sV6XWOY8YubhIzBLnGtqC7DKRV0ziU8/ijpQI"
-        "C55E4Jg+H16UCVTfkksjfoWoceeVbd0kajzh/Hp5w4/oNa4PjQ+CxNPG8bq3b7J4NaoZ438SWdQX37dx8qTGUloHbQiGrEiINb4f"
-        "SoIPdJnqOXJldDvvVFDeq+uWnNiCw3PurDdKecuaePE2Xx1t9ecvDsYEBQ=="
+        "eNp1UtGOmzAQ/JURLzV3Fh+Amkp9uZ+4nE4bWMDF2MQ2R3JV/702JlFOas2D1+vdmdnBv4vgljAUNQq+UBMKiWIdrun8smiNk7bN6KGt"
+        "HUEeqoOxYVCmx8qOwR/s4PgXN4HbCj+7EM+0Z5Q1CAPHkw9QfosDuZ7DNw+7GolgRzY4XXNQ52rVDwGaVgkKW2Z2qmHYDpONlDN5z75K"
+        "Qr1dXMNJa8sdnF1M+y4yg0TrqItbY03gSwx6miaScKYv66NBXMciff/WnFHQKa2z8M2IJFUFz7qrcnMG2qi4lUm1xyEKtrP1LP4jQdN0"
+        "agnnOjWu4pxFlRnL2Q3CN3HW+yx3hC9Me0e6iR37Vc511iH6Ky4Ss8S5hDJgs0zsKLD4VLO4IyXCjCfhQ7Q6HF5Iey5vNqUV/3vUWDky"
+        "rZ1EiSecXy9v+BFnjftD4YMg8bRzvNbmTeZZNTVjfDxiE/Vl7ts6OaYxp9ZBaYZmIxJiie+H7OAD3Ub1HLk2dDNX5Mk5uu7Oid04PG+V"
+        "5U4pb15zWJzZro6m+PMXcUL9Lg=="
     ),
 }

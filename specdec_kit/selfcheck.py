@@ -17,6 +17,7 @@ from specdec_kit.clocks import SimulatedDevice
 from specdec_kit.distributions import overlap, top_k
 from specdec_kit.evidence import discrepancy, readable
 from specdec_kit.law import Law, TooManyBranches, exact_law
+from specdec_kit.lines import wrapped
 from specdec_kit.models import Chain, generate
 from specdec_kit.sampling import inverse_cdf
 
@@ -34,7 +35,7 @@ class Verdict:
         return self.passed
 
     def __repr__(self) -> str:
-        return f"{'passed' if self.passed else 'not yet'}: {self.says}"
+        return wrapped(f"{'passed' if self.passed else 'not yet'}: {self.says}")
 
 
 class Fault(Exception):

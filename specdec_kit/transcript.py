@@ -65,9 +65,10 @@ class Transcript:
             for word, mark, draft in self.pieces()
         )
         legend = _legend(lambda draft: _tinted("b", "corrected" if draft else "bonus", draft))
-        # What stands in <pre> is left alone by MathJax, whatever dollar signs there are.
+        # What stands in <pre> is left alone by MathJax, whatever dollar signs there are. Lines end between words, where
+        # JupyterLab's own style breaks a <pre> anywhere.
         return (
-            '<pre style="white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.6">'
+            '<pre style="white-space: pre-wrap; word-break: normal; overflow-wrap: anywhere; line-height: 1.6">'
             f"<b>{html.escape(self.prompt)}│</b>{text}</pre><p>{legend}<br>{self._sums()}</p>"
         )
 
@@ -89,11 +90,15 @@ def _bracketed(word: str, mark: str, draft: str) -> str:
 
 
 def _tinted(word: str, mark: str, draft: str) -> str:
-    """The same on tints, with the rejected draft small, so that the text can be read past it."""
+    """The same on tints, with the rejected draft small, so that the text can be read past it.
+
+    A line may end before a word that is marked, since the sign for its space is none to break at.
+    """
     rejected, sign = "", "<small>+</small>"
     if mark == "corrected":
         rejected, sign = _span("del", "rejected", f"<small>{html.escape(_visible(draft))}✗</small>"), ""
-    return rejected + _span("ins", mark, sign + html.escape(_visible(word))) + "\n" * word.count("\n")
+    tinted = rejected + _span("ins", mark, sign + html.escape(_visible(word))) + "\n" * word.count("\n")
+    return "<wbr>" * word.startswith(" ") + tinted
 
 
 def _span(tag: str, mark: str, content: str) -> str:

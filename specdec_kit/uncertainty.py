@@ -30,6 +30,7 @@ from numpy.typing import ArrayLike
 from specdec_kit.distributions import as_law
 from specdec_kit.extras import needed
 from specdec_kit.files import write_whole
+from specdec_kit.lines import wrapped
 
 with needed("lab"):
     import scipy
@@ -474,7 +475,7 @@ class Report:
 
     def _title(self) -> str:
         seed = "no seed given" if self.seed is None else f"seed {self.seed}"
-        few = f"; of {len(self.p):,} tokens, the {self.longest} with the smallest p-values"
+        few = f"; of {len(self.p):,} tokens, the {self.longest} with smallest p-values"
         return f"{self.draws:,} draws, {seed}{few if len(self.p) > self.longest else ''}"
 
     def _lines(self) -> list[str]:
@@ -489,7 +490,7 @@ class Report:
         )
         verdict = "no deviation found" if self.passed else "these draws do not follow p"
         return [
-            f"each token by itself (exact binomial): smallest p-value × tokens = {self.smallest:.2g}{named}",
+            f"each token (exact binomial): least p-value × tokens {self.smallest:.2g}{named}",
             f"all tokens together ({self.fit.method}): p-value {self.fit.pvalue:.2g}",
             f"total variation from p: {estimate:.2g}, where the right law shows {floor:.2g} on average",
             f"found with probability {100 * self.power:g} %: {found}",
@@ -501,7 +502,7 @@ class Report:
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
         align = (str.ljust, str.rjust, str.rjust, str.rjust, str.ljust, str.ljust)
         table = ["  ".join(side(c, w) for side, c, w in zip(align, row, widths, strict=True)).rstrip() for row in rows]
-        return "\n".join([self._title(), *table, *self._lines()])
+        return "\n".join([wrapped(self._title()), *table, *map(wrapped, self._lines())])
 
     def _repr_html_(self) -> str:
         head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in self._head())

@@ -6,6 +6,7 @@ from IPython import get_ipython
 from IPython.display import display
 
 from specdec_kit import evidence
+from specdec_kit.lines import wrapped
 
 try:
     import ipywidgets
@@ -53,6 +54,6 @@ def prediction_box(name: str, unit: str) -> bool:
     button.on_click(commit)
     place(
         ipywidgets.VBox([label, ipywidgets.HBox([box, button]), answer]),
-        f"{label.value}. Type it in the box and press Commit.",
+        wrapped(f"{label.value}. Type it in the box and press Commit."),
     )
     return True

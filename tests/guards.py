@@ -12,6 +12,7 @@ from pathlib import Path
 import nbformat.v4
 
 from specdec_kit.copies import BEGIN, END, blank
+from specdec_kit.lines import WIDTH
 
 TESTS = Path(__file__).resolve().parent
 NOTEBOOKS = TESTS.parent / "notebooks"
@@ -20,6 +21,7 @@ IGNORED = TESTS / "ignored_outputs.md"
 LONGEST = 12
 FAILS = {"raises-exception", "nbval-raises-exception"}
 IGNORES = {"nbval-ignore-output", "pytest-validate-ignore-output", "nbval-skip", "skip-execution"}
+LONG_LINES = {("05_draft_blocks.ipynb", "live-sampled")}  # a text as the model writes it, piece by piece
 OPENING = ("What you'll do", "What you'll learn", "What you'll need", "Time")
 CLOSING = ["On your own", "In practice", "Further reading"]
 
@@ -81,6 +83,15 @@ def out_of_order(notebook, name):
     return [f"{name} was executed in the order {counts}: run it from its top, all at once."]
 
 
+def other_run(notebook, name):
+    return [
+        f"{place} shows a result of run {number}, and was run as {cell.execution_count}: execute it anew."
+        for place, cell in places(notebook, name, "code")
+        for number in (output.get("execution_count") for output in cell.outputs)
+        if number is not None and number != cell.execution_count
+    ]
+
+
 def wrong_kernel(notebook, name):
     kernel = notebook.metadata.get("kernelspec", {}).get("name")
     return [] if kernel == "python3" else [f"{name} has the kernelspec {kernel!r}, not 'python3'."]
@@ -125,6 +136,20 @@ def stderr(notebook, name):
         for place, cell in places(notebook, name, "code")
         for output in cell.outputs
         if output.get("name") == "stderr"
+    ]
+
+
+def long_line(notebook, name):
+    """Text that JupyterLab shows and would break inside words; beside a picture or HTML the text is not shown."""
+    return [
+        f"{place} prints a line of {len(line)} letters, over {WIDTH}: {line[:40]!r}… (specdec_kit.lines.wrapped)."
+        for place, cell in places(notebook, name, "code")
+        if (name, cell.get("id")) not in LONG_LINES
+        for output in cell.outputs
+        if not {"image/png", "text/html"} & output.get("data", {}).keys()
+        for text in (output.get("text", ""), output.get("data", {}).get("text/plain", ""), output.get("evalue", ""))
+        for line in text.splitlines()
+        if len(line) > WIDTH
     ]
 
 
@@ -226,8 +251,9 @@ def comment_marker(notebook, name):
 
 
 GUARDS = (
-    unexecuted, out_of_order, wrong_kernel, missing_figure, undescribed_figure, error_tag, stderr, absolute_path,
-    cell_id, widget_state, long_cell, opening, closing, title, skipped_level, solution_marker, exercise, comment_marker,
+    unexecuted, out_of_order, other_run, wrong_kernel, missing_figure, undescribed_figure, error_tag, stderr, long_line,
+    absolute_path, cell_id, widget_state, long_cell, opening, closing, title, skipped_level, solution_marker, exercise,
+    comment_marker,
 )  # fmt: skip
 
 

@@ -313,7 +313,7 @@ MUTANTS = [
     Mutant("exact: a hundredth is rounding", "battery", "ROUNDING = 1e-6", "ROUNDING = 1e-2", "", "explained"),
     Mutant("exact: what was not walked is right", "battery", "if tv > ROUNDING or unknown < ROUNDING:", "if True:", ""),
     Mutant("findings: a note is a fault", "battery",
-           "return all(check.note for check in self.findings)", "return not self.findings", "", "note"),
+           "and all(check.note for check in self.findings)", "and not self.findings", "", "note"),
     # --- token_audit
     Mutant("audit: no u = 0", "token_audit", '(("u = 0", 0.0), ("u just', '(("u just', "", "boundary"),
     Mutant("audit: no float16", "token_audit",

@@ -9,6 +9,7 @@ from scipy import stats
 from specdec_kit.adapters import batched
 from specdec_kit.battery import LEAST, Check, Report, judge
 from specdec_kit.law import TooManyBranches
+from specdec_kit.lines import WIDTH
 from specdec_kit.token_audit import CASES, TokenAudit
 
 COIN = {0: 0.5, 1: 0.5}
@@ -92,9 +93,9 @@ def test_all_that_is_judged_shares_alpha_and_draws_anew():
     assert audit.rng().random() != audit.rng().random()
 
 
-def test_a_report_keeps_to_a_hundred_columns_and_loses_no_word():
+def test_a_report_fits_a_narrow_window_and_loses_no_word():
     long = "It does this and that, " * 20 + "and (p − q)₊."
     report = Report("f", 1e-6, [Check("the law", "case", False, "[0.5]", "[0.4]", 0.1, "exact", advice=long)])
     lines = repr(report).splitlines()
-    assert max(map(len, lines)) <= 100 and long in " ".join(repr(report).split())
+    assert max(map(len, lines)) <= WIDTH and long in " ".join(repr(report).split())
     assert lines[-1] == "    - the law, case: due [0.5], seen [0.4]; TV 0.1, exact"

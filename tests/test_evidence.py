@@ -29,6 +29,7 @@ from specdec_kit.evidence import (
     record,
     records,
 )
+from specdec_kit.lines import WIDTH
 
 NAN, INF = float("nan"), float("inf")
 
@@ -214,6 +215,22 @@ def test_a_long_line_is_broken_at_its_values(capsys):
     expect("law of both tokens", [0.123456] * 5, [0.123456] * 5)
     values = "[" + ", ".join(["0.123456"] * 5) + "]"
     assert capsys.readouterr().out == f"law of both tokens:\n    expected {values}\n    observed {values}\n"
+    expect("coverage of Wald's interval, p = 0.1, 10 draws", 0.65, 0.649687, atol=0.0005)
+    broken = (
+        "coverage of Wald's interval, p = 0.1, 10 draws:\n    expected 0.65\n    observed 0.649687 (within 0.0005)\n"
+    )
+    assert capsys.readouterr().out == broken
+
+
+def test_whatever_is_long_fits_a_narrow_window_with_its_numbers_whole(capsys):
+    long = [round(n / 7, 5) for n in range(60)]
+    predict("law " * 30, long)
+    expect("law " * 30, long, long)
+    record("law " * 30, expected=long, observed=long)
+    printed = capsys.readouterr().out
+    _, *shown = printed.splitlines()  # the first says what was committed
+    assert max(map(len, shown)) <= WIDTH and len(shown) > 30
+    assert " ".join(printed.split()).count(readable(long)) == 1 + 3 + 3
 
 
 @pytest.mark.parametrize(
@@ -272,8 +289,10 @@ def test_without_a_notebook_predict_says_how(capsys):
     predict("length", unit="tokens")
     predict("share")
     assert capsys.readouterr().out.splitlines() == [
-        'Your prediction: length (tokens). Commit it with predict("length", your_value).',
-        'Your prediction: share. Commit it with predict("share", your_value).',
+        "Your prediction: length (tokens).",
+        'Commit it with predict("length", your_value).',
+        "Your prediction: share.",
+        'Commit it with predict("share", your_value).',
     ]
     assert prediction("length") is None
 
@@ -281,7 +300,8 @@ def test_without_a_notebook_predict_says_how(capsys):
 @pytest.mark.parametrize("missing", ["ipywidgets", "IPython", "matplotlib"])
 def test_without_what_a_box_needs_predict_says_how(tmp_path, missing):
     code = f'import sys; sys.modules["{missing}"] = None; from specdec_kit.evidence import predict; predict("share")'
-    assert fresh_process(code, tmp_path) == 'Your prediction: share. Commit it with predict("share", your_value).\n'
+    asked = 'Your prediction: share.\nCommit it with predict("share", your_value).\n'
+    assert fresh_process(code, tmp_path) == asked
 
 
 @pytest.mark.parametrize(

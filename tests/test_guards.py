@@ -60,6 +60,18 @@ def output(number, text, name="stdout"):
     return lambda notebook: notebook.cells[number].outputs.append(new_output("stream", name=name, text=text))
 
 
+def numbered(number, count):
+    """An edit: a cell and its results of another run."""
+
+    def edit(notebook):
+        notebook.cells[number].update(execution_count=count)
+        for one in notebook.cells[number].outputs:
+            if "execution_count" in one:
+                one.update(execution_count=count)
+
+    return edit
+
+
 def tag(number, *names):
     return lambda notebook: notebook.cells[number].metadata.update(tags=list(names))
 
@@ -69,10 +81,11 @@ def picture(notebook):
 
 
 EDITS = [
-    ("unexecuted", lambda nb: nb.cells[5].update(execution_count=None)),
+    ("unexecuted", numbered(5, None)),
     ("unexecuted", lambda nb: nb.cells.insert(6, new_code_cell("1", id="late"))),
-    ("out_of_order", lambda nb: nb.cells[5].update(execution_count=2)),
-    ("out_of_order", lambda nb: [nb.cells[i].update(execution_count=n) for i, n in ((2, 3), (3, 4), (5, 5))]),
+    ("out_of_order", numbered(5, 2)),
+    ("out_of_order", lambda nb: [numbered(i, n)(nb) for i, n in ((2, 3), (3, 4), (5, 5))]),
+    ("other_run", lambda nb: nb.cells[5].outputs[0].update(execution_count=4)),
     ("wrong_kernel", lambda nb: nb.metadata.kernelspec.update(name="specdec")),
     ("wrong_kernel", lambda nb: nb.metadata.pop("kernelspec")),
     ("missing_figure", lambda nb: nb.cells[2].update(outputs=[])),
@@ -87,6 +100,9 @@ EDITS = [
     ("error_tag", tag(5, "raises-exception")),
     ("error_tag", tag(5, "nbval-raises-exception")),
     ("stderr", output(5, "careful\n", name="stderr")),
+    ("long_line", output(5, "fits\n" + "word " * 15 + "no\n")),
+    ("long_line", lambda nb: nb.cells[5].outputs[0].data.update({"text/plain": "7" * 77})),
+    ("long_line", lambda nb: nb.cells[3].outputs[0].update(evalue="x" * 77)),
     ("absolute_path", source(5, "open('/home/ada/data.txt')")),
     ("absolute_path", source(5, "open('/opt')")),
     ("absolute_path", output(5, "saved to /opt/figures/bars.png\n")),
@@ -160,6 +176,19 @@ def test_every_line_of_a_cell_counts():
     for line in ("", "# why", "x = 5"):
         notebook.cells[5].source = f"{twelve}\n{line}\nx = 6" if not line else f"{twelve}\n{line}"
         assert guards.long_cell(notebook, "built.ipynb")
+
+
+def test_a_line_may_be_as_long_as_the_window_and_longer_where_it_is_not_shown():
+    notebook = clean()
+    output(5, f"{'x' * 76}\n")(notebook)
+    picture(notebook).data.update({"text/plain": f"0.7{'x' * 90}"})
+    notebook.cells[5].outputs[0].data.update({"text/plain": "x" * 90, "text/html": "<p>x</p>"})
+    assert not guards.long_line(notebook, "built.ipynb")
+
+
+def test_every_line_that_may_be_longer_is_in_a_lesson():
+    cells = {(path.name, cell.get("id")) for path in NOTEBOOKS for cell in guards.read(path).cells}
+    assert cells >= guards.LONG_LINES
 
 
 def test_ignored_outputs_are_checked_both_ways():

@@ -1,5 +1,6 @@
 """Investigations: the budget, the score, the counterexample, the transfer test, and the report."""
 
+import html
 import json
 import math
 from fractions import Fraction as F
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from specdec_kit import evidence, investigation
 from specdec_kit.blocks import speculative_round
 from specdec_kit.investigation import BASELINE, Investigation, OverBudget, brier, expected_brier, measured
+from specdec_kit.lines import WIDTH
 from specdec_kit.models import Chain
 from specdec_kit.mysteries import CLASSES, DRAFT, TARGET
 from specdec_kit.round_faults import bonus_from_draft
@@ -328,8 +330,20 @@ def test_the_text_is_stable_and_tells_the_main_things(whole):
     shown = repr(whole.report(an_answer))
     assert shown == repr(whole.report(an_answer)) and "specdec_kit" not in shown
     first = shown.splitlines()
-    assert first[0] == "Evidence report" and "2,550 of 4,000 draws spent" in first[1]
-    assert "Brier's score 0.833 on average, before the draws 0.750 (knowing nothing: 0.75; 0 is best)" in first[2]
+    assert first[0] == "Evidence report" and "2,550 of 4,000 draws spent" in " ".join(shown.split())
+    score = "Brier's score 0.833 on average, before the draws 0.750 (knowing nothing: 0.75; 0 is best)"
+    assert score in " ".join(shown.split())
+
+
+def test_a_notebook_shows_tables_whose_columns_hold_in_a_narrow_window(whole):
+    shown = whole.report(an_answer)._repr_html_()
+    page = Page(shown)
+    assert not page.open and len(page.every("table")) == len(page.every("caption")) == 3
+    assert {attrs["scope"] for attrs in page.every("th")} == {"row", "col"}
+    assert "a &lt; b &amp; c" in shown and "specdec_kit" not in shown
+    assert f"<p>counterexample: {html.escape(str(whole.counterexample))}</p>" in shown
+    sentences = [line for line in repr(whole.report()).splitlines() if "  " not in line.strip()]
+    assert max(map(len, sentences)) <= WIDTH
 
 
 class Page(HTMLParser):

@@ -13,6 +13,7 @@ from specdec_kit import exact_law, mysteries
 from specdec_kit.audit import audit_decoder
 from specdec_kit.blocks import speculative_round
 from specdec_kit.law import as_fraction
+from specdec_kit.lines import WIDTH
 from specdec_kit.models import Chain, generate
 from specdec_kit.mysteries import CLASSES, DRAFT, MYSTERIES, TARGET, reveal, sealed
 from specdec_kit.round_faults import write
@@ -213,7 +214,7 @@ def test_no_file_of_the_kit_shows_a_hidden_line():
 def test_what_is_revealed_reads_well(name):
     opened = reveal(name)
     ast.parse(opened.source)
-    assert max(map(len, opened.source.splitlines())) <= 120 and opened.source.count("\n") <= 20
+    assert max(map(len, repr(opened).splitlines())) <= WIDTH and opened.source.count("\n") <= 20
     assert repr(opened).startswith(f"{name}: {TRUTHS[name]} (") and opened.source.strip() in repr(opened)
     assert opened.why.endswith(".") and opened.label == MYSTERIES[name].label
 

@@ -25,11 +25,11 @@ TOP = {
 
 # A module imports from those before it alone; two stand by themselves.
 LAYERS = [
-    "files", "extras", "bars", "distributions", "sampling", "law", "streams", "clocks", "blocks", "schemes", "acceptance",
-    "transcript", "uncertainty", "faults", "round_faults", "models", "mysteries", "drafts", "language_models",
-    "torch_blocks", "random_models", "greedy", "timing", "recordings", "workloads", "evidence", "investigation",
-    "timing_run", "watch", "diagnosis", "battery", "token_audit", "round_audit", "cache_audit", "audit", "adapters",
-    "plots", "widgets", "controls", "explorers", "selfcheck", "environment", "copies", "progress",
+    "files", "lines", "extras", "bars", "distributions", "sampling", "law", "streams", "clocks", "blocks", "schemes",
+    "acceptance", "transcript", "uncertainty", "faults", "round_faults", "models", "mysteries", "drafts",
+    "language_models", "torch_blocks", "random_models", "greedy", "timing", "recordings", "workloads", "evidence",
+    "investigation", "timing_run", "watch", "diagnosis", "battery", "token_audit", "round_audit", "cache_audit",
+    "audit", "adapters", "plots", "widgets", "controls", "explorers", "selfcheck", "environment", "copies", "progress",
 ]  # fmt: skip
 ALONE = {"environment", "copies"}
 # Those of specdec_kit/coursework, which comes after all of these.

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from specdec_kit import categorical, diagnosis, inverse_cdf, selfcheck, speculative_sample
+from specdec_kit.lines import WIDTH, wrapped
 
 # --- samplers that are right, in the styles that readers write -------------------------------------------------------
 
@@ -121,7 +122,8 @@ NO_SCRIPT = {by_rng_uniform}  # it asks for what a script of uniforms cannot ans
 def test_a_right_sampler_passes_in_any_style(sampler):
     verdict = selfcheck.check_sampler(sampler)
     boundary = "" if sampler in NO_SCRIPT else ", and forbids p = 0 at u = 0"
-    assert verdict and repr(verdict) == f"passed: {sampler.__name__} returns p exactly on 10 pairs{boundary}."
+    said = f"passed: {sampler.__name__} returns p exactly on 10 pairs{boundary}."
+    assert verdict and repr(verdict) == wrapped(said) and max(map(len, repr(verdict).split("\n"))) <= WIDTH
 
 
 def test_what_cannot_be_walked_is_counted():

@@ -61,7 +61,7 @@ class Page(HTMLParser):
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
         self.styles.append(dict(attrs).get("style", ""))
-        if tag != "br":
+        if tag not in ("br", "wbr"):
             self.open.append(tag)
 
     def handle_endtag(self, tag):
@@ -121,6 +121,20 @@ def test_the_page_by_hand():
         "plain: accepted draft; a✗b: draft a rejected, b in its place; +b: bonus token b"
         "10 tokens in 6 rounds, 1.67 a round: 6 accepted, 2 corrected, 2 bonus"
     )
+
+
+def test_on_the_page_lines_break_between_words():
+    """JupyterLab's own style has a <pre> break anywhere, and a marked word no space before it."""
+    words = (" one", " two", "ly", " three")
+
+    def decode(tokens):
+        return "".join(words[token] for token in tokens)
+
+    shown = Transcript([Round((0,), 0, (1,), "cap"), Round((2,), 0, (2,), ""), Round((), 0, (3,), "")], decode)
+    source = shown._repr_html_()
+    assert "word-break: normal" in Page(source).styles[0]
+    assert source.count("<wbr>") == 2 and "<wbr><del" in source
+    assert Page(source).text() == " twoly three"
 
 
 def test_no_rounds_are_an_empty_text():

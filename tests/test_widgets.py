@@ -18,6 +18,7 @@ from jupyter_client import KernelManager
 
 from specdec_kit import controls, plots, widgets
 from specdec_kit.distributions import as_law
+from specdec_kit.lines import wrapped
 
 NONE_REJECTED = "in all: 1 accepted, 0 rejected\noverlap 1, rejected 0; nothing is rejected, and no residual is drawn"
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -442,7 +443,7 @@ def test_a_box_is_one_output_with_text_for_where_there_are_no_widgets(box):
     [output] = box.outputs
     assert output["data"].keys() == {"text/plain", WIDGET}
     label = f"Your prediction: {box.name} (tokens)"
-    assert output["data"]["text/plain"] == f"{label}. Type it in the box and press Commit."
+    assert output["data"]["text/plain"] == wrapped(f"{label}. Type it in the box and press Commit.")
     assert output["data"][WIDGET]["model_id"] == box.model("VBox")
     assert box.model("Label", value=label) and box.answer["value"] == ""
     assert box.models[box.button]["tooltip"] == f"Commit the prediction of {box.name}"
@@ -508,7 +509,7 @@ def test_without_widgets_each_shows_its_static_view(kernel):
     with_widgets = [kernel.run(call)[1] for call in CALLS.values()]
     assert [one["data"] for one in figures] == [one["data"] for one in with_widgets], "the same, to the byte"
     assert said["text"] == (
-        'Your prediction: share of A (probability). Commit it with predict("share of A", your_value).\n'
+        'Your prediction: share of A (probability).\nCommit it with predict("share of A", your_value).\n'
     )
 
 
