@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from specdec_kit.audit import audit_decoder, audit_sampler
-from specdec_kit.bars import progress_bar
 from specdec_kit.battery import KINDS
 from specdec_kit.blocks import speculative_round
 from specdec_kit.faults import GALLERY, Fault
 from specdec_kit.files import write_whole
 from specdec_kit.round_faults import DECODERS, ROUNDS
+from specdec_kit.waiting import progress_bar
 
 FILE = Path(__file__).with_name("kill_matrix.csv")
 COLUMNS = ["name", "kind", "passed", *(kind for kind in KINDS if kind != "cache")]

@@ -17,11 +17,11 @@ import numpy as np
 from build_shakespeare import write
 
 from specdec_kit.acceptance import tally
-from specdec_kit.bars import progress_bar
 from specdec_kit.blocks import speculative_stream
 from specdec_kit.distributions import overlap
 from specdec_kit.drafts import DRAFTS, REASONS, SMOLLM2_ROUNDS, PromptLookup, smollm2_ngram, unpack_rounds
 from specdec_kit.language_models import load_smollm2
+from specdec_kit.waiting import progress_bar
 
 GAMMA, TOKENS, TEMPERATURES = 4, 96, (1.0, 0.0)
 

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from specdec_kit.bars import progress_bar
 from specdec_kit.evidence import readable
 from specdec_kit.law import NotWalkable, TooManyBranches, as_fraction, exact_law
 from specdec_kit.lines import wrapped
 from specdec_kit.sampling import inverse_cdf
 from specdec_kit.uncertainty import least_rise, two_sided
+from specdec_kit.waiting import progress_bar
 from specdec_kit.watch import TooLong, Trouble, Watch
 
 ROUNDING = 1e-6

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from specdec_kit.bars import progress_bar
 from specdec_kit.battery import Check, Interrupted, Report, name_of, sentence
+from specdec_kit.waiting import progress_bar
 from specdec_kit.watch import Trouble, Watch
 
 Context = tuple[int, ...]

@@ -27,8 +27,6 @@ function element(name, properties = {}, ...children) {
 
 function labelled(name, properties) {
   const input = element("input", { type: "range", min: 0, ...properties });
-  // What moves a slider must not reach JupyterLab, which would move on to another cell.
-  input.addEventListener("keydown", (event) => event.key in TWENTIETHS && event.stopPropagation());
   const readout = element("span", { className: "widget-readout" });
   readout.setAttribute("aria-hidden", "true"); // the slider itself says it
   const say = (text) => {
@@ -142,11 +140,18 @@ function render({ model, el }) {
   update();
   model.on("change", update);
 
+  // What moves a slider must not reach JupyterLab, which would move on to another cell. Some versions of it hear of a key
+  // before the slider does, so this hears of it before them.
+  const keep = ({ target, key }) =>
+    el.contains(target) && target.toggleAttribute("data-lm-suppress-shortcuts", target.type === "range" && key in TWENTIETHS);
+  window.addEventListener("keydown", keep, true);
+
   el.classList.add("specdec-controls");
   if (laws.length) el.append(element("div", { textContent: HINT }));
   el.append(element("div", {}, ...parts.map((one) => one.part), ...buttons), status);
   return () => {
     pause();
+    window.removeEventListener("keydown", keep, true);
     model.off("change", update);
   };
 }

@@ -1,7 +1,7 @@
 """Figures that say in words what they show.
 
 Each function returns a `Figure`: the picture, the numbers it shows as text, and a sentence for a screen reader. `show`
-puts the three into one output. A notebook stores them, nbval compares the text, and nothing is told by colour alone.
+displays the three. A notebook stores them, nbval compares the text, and nothing is told by colour alone.
 """
 
 import io
@@ -10,6 +10,7 @@ import string
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -138,7 +139,9 @@ def bundle(figure: Figure, alt: str | None = None, stage: Stage | None = None) -
 
 
 def show(figure: Figure, alt: str | None = None) -> None:
-    """Display a figure: picture, numbers and alt text in one output.
+    """Display a figure: the picture with its numbers and alt text, and below it, folded, the same in words.
+
+    JupyterLab gives a picture no alt text (4.6), so the words are what a screen reader finds there.
 
     Parameters
     ----------
@@ -151,6 +154,16 @@ def show(figure: Figure, alt: str | None = None) -> None:
 
     data, metadata = bundle(figure, alt)
     display(data, metadata=metadata, raw=True)
+    said = metadata["image/png"]["alt"]
+    display({"text/html": in_words(said, figure.numbers), "text/plain": said}, raw=True)
+
+
+def in_words(said: str, numbers: str) -> str:
+    """The words of a figure as HTML, folded: what it shows, then its numbers."""
+    return (
+        f'<details class="specdec-words"><summary>The figure in words</summary><p>{escape(said)}</p>'
+        f'<pre style="white-space: pre-wrap; word-break: normal">{escape(numbers)}</pre></details>'
+    )
 
 
 def names(count: int) -> list[str]:

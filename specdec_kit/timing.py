@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specdec_kit.acceptance import expected_tokens
-from specdec_kit.bars import progress_bar
 from specdec_kit.blocks import Model, Round, Tokens, speculative_decode, token_verification
 from specdec_kit.clocks import Clock, HostClock, shuffled
 from specdec_kit.uncertainty import bootstrap
+from specdec_kit.waiting import progress_bar
 
 
 class Sample(NamedTuple):
@@ -58,7 +58,7 @@ def measure(
     until : float
         Begin no turn that counts, except the first, after this time of ``time.monotonic``.
     progress : str
-        Name of a progress bar, `specdec_kit.bars`; without it there is none.
+        Name of a progress bar, `specdec_kit.waiting`; without it there is none.
 
     Returns
     -------

@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specdec_kit.acceptance import tally
-from specdec_kit.bars import progress_bar
 from specdec_kit.blocks import Tokens
 from specdec_kit.clocks import Clock, HostClock, clock_of, shuffled
 from specdec_kit.drafts import PromptLookup, smollm2_ngram
@@ -30,6 +29,7 @@ from specdec_kit.evidence import commit_of_kit
 from specdec_kit.models import DATA_FOLDERS, Processed, shakespeare
 from specdec_kit.recordings import FOLDER, Recorder, Recording, Step, Text, blocks_of
 from specdec_kit.timing import forward_pass, measure, time_text, whole_round
+from specdec_kit.waiting import progress_bar
 from specdec_kit.workloads import WORKLOADS
 
 Jobs = dict[tuple[str, int, int], Callable[[], Any]]

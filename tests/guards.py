@@ -7,6 +7,7 @@ notebooks again, is blind to these: a lost picture, an unexecuted cell, a tag th
 import re
 import sys
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import nbformat.v4
@@ -99,10 +100,13 @@ def wrong_kernel(notebook, name):
 
 def missing_figure(notebook, name):
     return [
-        f"{place} calls show(), but no picture is stored."
+        f"{place} calls show(), but no picture with its words below it is stored."
         for place, cell in places(notebook, name, "code")
         if re.search(r"^[^#\n]*\bshow\(", cell.source, flags=re.MULTILINE)
-        and not any("image/png" in output.get("data", {}) for output in cell.outputs)
+        and not any(
+            "image/png" in output.get("data", {}) and "<details" in below.get("data", {}).get("text/html", "")
+            for output, below in pairwise(cell.outputs)
+        )
     ]
 
 

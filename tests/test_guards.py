@@ -17,6 +17,7 @@ def clean():
         metadata={"image/png": {"alt": "Two bars, 0.7 and 0.3."}},
     )
     error = new_output("error", ename="ZeroDivisionError", evalue="division by zero", traceback=["ZeroDivisionError"])
+    words = new_output("display_data", {"text/html": "<details>Two bars</details>", "text/plain": "Two bars"})
     solution = "def third(x):\n    ### BEGIN SOLUTION\n    return x / 3\n    ### END SOLUTION\n\n\nthird(1)"
     result = new_output("execute_result", {"text/plain": "0.333"}, execution_count=3)
     cells = [
@@ -26,7 +27,7 @@ def clean():
             "**What you'll need.** [A page](https://example.org/home/opt/a), $X:\\Omega$, ~/home.\n\n**Time:** 5 min"
         ),
         new_markdown_cell("## Draw\n\n```\n#### No heading, in a fence\n```\n\n### A figure"),
-        new_code_cell("# show(nothing)\nshow(bars)", outputs=[picture], execution_count=1),
+        new_code_cell("# show(nothing)\nshow(bars)", outputs=[picture, words], execution_count=1),
         new_code_cell("1 / 0", outputs=[error], execution_count=2, metadata={"tags": ["raises-exception"]}),
         new_markdown_cell("## On your own\n\n### Exercise 1\n\n*Difficulty: easy · 10 minutes*\n\nDivide."),
         new_code_cell(solution, outputs=[result], execution_count=3),
@@ -90,6 +91,8 @@ EDITS = [
     ("wrong_kernel", lambda nb: nb.metadata.pop("kernelspec")),
     ("missing_figure", lambda nb: nb.cells[2].update(outputs=[])),
     ("missing_figure", lambda nb: picture(nb).data.pop("image/png")),
+    ("missing_figure", lambda nb: nb.cells[2].outputs.pop()),
+    ("missing_figure", lambda nb: nb.cells[2].outputs[1].data.pop("text/html")),
     ("undescribed_figure", lambda nb: picture(nb).update(metadata={})),
     ("undescribed_figure", lambda nb: picture(nb).metadata["image/png"].update(alt=" ")),
     ("undescribed_figure", lambda nb: picture(nb).data.pop("text/plain")),
@@ -219,7 +222,8 @@ def runnable(path, last="1 / 3"):
     notebook = clean()
     notebook.cells[2].source = (
         "from IPython.display import display\n\n\ndef show(png):\n"
-        "    display({'image/png': png, 'text/plain': 'A 1'}, metadata={'image/png': {'alt': 'A bar'}}, raw=True)\n\n\n"
+        "    display({'image/png': png, 'text/plain': 'A 1'}, metadata={'image/png': {'alt': 'A bar'}}, raw=True)\n"
+        "    display({'text/html': '<details>A bar</details>', 'text/plain': 'A bar'}, raw=True)\n\n\n"
         "print('before', flush=True)\nprint('the picture')\nshow('iVBORw0KGgo=')"
     )
     notebook.cells[5].source += f"\n{last}"
@@ -237,8 +241,8 @@ def test_execution_mends_what_it_can_and_is_stable(tmp_path, capsys):
     executed = path.read_bytes()
     notebook = guards.read(path)
     assert not guards.problems(notebook, path.name)
-    stream, _ = notebook.cells[2].outputs
-    assert stream.text == "before\nthe picture\n"
+    stream, picture, words = notebook.cells[2].outputs
+    assert stream.text == "before\nthe picture\n" and "image/png" in picture.data and "text/html" in words.data
     assert [cell.id for cell in notebook.cells] == [cell.id for cell in clean().cells]
     assert notebook.metadata.keys() == {"kernelspec", "language_info"}
 

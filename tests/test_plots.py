@@ -6,6 +6,7 @@ import itertools
 import logging
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -93,15 +94,22 @@ def test_an_empty_alt_text_is_refused(alt):
         plots.bundle(figure)
 
 
-def test_show_displays_one_output(monkeypatch):
+def test_show_displays_the_picture_and_then_its_words(monkeypatch):
     shown = []
     monkeypatch.setattr("IPython.display.display", lambda *data, **options: shown.append((*data, options)))
     figure = plots.mass_bars(P, Q)
     assert plots.show(figure) is None
-    plots.show(figure, "In other words.")
     data, metadata = plots.bundle(figure)
-    assert shown[0] == (data, {"metadata": metadata, "raw": True})
-    assert [options["metadata"]["image/png"]["alt"] for _, options in shown] == [figure.alt, "In other words."]
+    words = {"text/html": plots.in_words(figure.alt, figure.numbers), "text/plain": figure.alt}
+    assert shown == [(data, {"metadata": metadata, "raw": True}), (words, {"raw": True})]
+    plots.show(figure, "In other words.")
+    assert shown[2][1]["metadata"]["image/png"]["alt"] == shown[3][0]["text/plain"] == "In other words."
+
+
+def test_the_words_of_a_figure_are_folded_and_whole():
+    page = ElementTree.fromstring(plots.in_words("Below 1 & above 0: p < q.", "p <b> 0.5\nq & 0.25"))
+    assert page.tag == "details" and [part.tag for part in page] == ["summary", "p", "pre"]
+    assert [part.text for part in page] == ["The figure in words", "Below 1 & above 0: p < q.", "p <b> 0.5\nq & 0.25"]
 
 
 def test_inputs_are_not_changed():

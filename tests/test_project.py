@@ -25,7 +25,7 @@ TOP = {
 
 # A module imports from those before it alone; two stand by themselves.
 LAYERS = [
-    "files", "lines", "extras", "bars", "distributions", "sampling", "law", "streams", "clocks", "blocks", "schemes",
+    "files", "lines", "extras", "waiting", "distributions", "sampling", "law", "streams", "clocks", "blocks", "schemes",
     "acceptance", "transcript", "uncertainty", "faults", "round_faults", "models", "mysteries", "drafts",
     "language_models", "torch_blocks", "random_models", "greedy", "timing", "recordings", "workloads", "evidence",
     "investigation", "timing_run", "watch", "diagnosis", "battery", "token_audit", "round_audit", "cache_audit",

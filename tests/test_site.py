@@ -16,6 +16,7 @@ import pytest
 from accessibility import colours, headings, images, links, parsed, said, tables
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+from specdec_kit import plots
 from specdec_kit.site import __main__ as command
 from specdec_kit.site.build import build, write_pages
 from specdec_kit.site.front import front
@@ -93,6 +94,12 @@ def test_every_kind_of_output_is_kept():
     assert ":class: output line\none line\n" in text and ":class: output\ntwo\nlines\n" in text
     assert "Sliders: p(A) = 0.70." in text and "E: why" in text and "model_id" not in text
     assert '```{raw} html\n<div class="output"><table></table></div>' in text and "not this" not in text
+
+
+def test_the_words_of_a_figure_stand_below_it_once():
+    words = {"text/html": plots.in_words("Bars.", "A 0.5"), "text/plain": "Bars."}
+    cell = new_code_cell("show(f)", outputs=[figure(), new_output("display_data", words)])
+    assert page(notebook(cell), "00") == page(notebook(new_code_cell("show(f)", outputs=[figure()])), "00")
 
 
 def test_a_fence_is_longer_than_any_in_its_text():

@@ -166,8 +166,9 @@ def is_png(output):
 # --- figures and sliders ---------------------------------------------------------------------------------------------
 
 
-def test_show_stores_picture_numbers_and_alt_text_in_one_output(kernel):
-    [output] = kernel.run("plots.show(plots.mass_bars([0.7, 0.3], [0.4, 0.6]))")
+def test_show_stores_picture_numbers_and_alt_text_and_the_words_below(kernel):
+    output, words = kernel.run("plots.show(plots.mass_bars([0.7, 0.3], [0.4, 0.6]))")
+    assert AT_FIRST.rpartition("\n")[0] in words["data"]["text/html"]
     assert is_png(output) and output["data"].keys() == {"image/png", "text/plain"}
     assert output["data"]["text/plain"] == AT_FIRST.rpartition("\n")[0]
     assert output["metadata"]["image/png"]["alt"].endswith("in all: 0.7 accepted, 0.3 rejected.")
@@ -503,8 +504,9 @@ def test_without_widgets_each_shows_its_static_view(kernel):
     calls = "\n    ".join([*CALLS.values(), 'predict("share of A", unit="probability")'])
     without = 'patch.object(widgets, "ipywidgets", None), patch.object(controls, "anywidget", None)'
     outputs = kernel.run(f"with {without}:\n    {calls}")
-    *figures, said = outputs
-    assert not kernel.models
+    *shown, said = outputs
+    figures, words = shown[::2], shown[1::2]
+    assert not kernel.models and all(one["data"]["text/html"].startswith("<details") for one in words)
     assert all(is_png(figure) and figure["metadata"]["image/png"]["alt"] for figure in figures)
     with_widgets = [kernel.run(call)[1] for call in CALLS.values()]
     assert [one["data"] for one in figures] == [one["data"] for one in with_widgets], "the same, to the byte"

@@ -24,12 +24,12 @@ from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from specdec_kit.bars import progress_bar
 from specdec_kit.copies import ROOT
 from specdec_kit.coursework import submissions
 from specdec_kit.coursework.course import AUTOGRADED, FEEDBACK, LESSONS, SETTINGS, SUBMITTED, Invalid, settings
 from specdec_kit.coursework.release import nbgrader_config, older, quiet, write
 from specdec_kit.coursework.submissions import Mark
+from specdec_kit.waiting import progress_bar
 
 KIT = tuple(Path(__file__).parent.parent.rglob("*.py"))
 UNNAMEABLE = "+*?[]"

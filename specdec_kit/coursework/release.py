@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from specdec_kit import __version__
-from specdec_kit.bars import progress_bar
 from specdec_kit.copies import ANSWER, MANIFEST, ROOT, write_bytes
 from specdec_kit.coursework.course import CONFIG, GRADE, LESSONS, SETTINGS, Invalid, settings, written
 from specdec_kit.coursework.exercises import BY_HAND, EXERCISES
+from specdec_kit.waiting import progress_bar
 
 WHEEL = f"specdec_kit-{__version__}-py3-none-any.whl"
 

@@ -31,6 +31,8 @@ def write_pages(root: Path, into: Path, runs: bool = False) -> None:
     for lesson, notebook in lessons.items():
         for picture in pictures(notebook, lesson):
             (into / picture.path).write_bytes(picture.png)
+    for path in (root / ".github").glob("*.png"):  # of the README
+        shutil.copy(path, into / PICTURES)
 
 
 def build(root: Path, into: Path, pyodide: str | None = None) -> None:

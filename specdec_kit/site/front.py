@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from specdec_kit.site.lite import WORKED, address
-from specdec_kit.site.pages import title
+from specdec_kit.site.pages import PICTURES, title
 
 DO = "What you'll do"
 
@@ -38,7 +38,8 @@ want to keep.
 **On your own computer:**
 
 """
-    return f"""{readme.partition("## ")[0].strip()}
+    top = readme.partition("## ")[0].strip().replace("](.github/", f"]({PICTURES}/")
+    return f"""{top}
 
 ## Read the lessons
 

@@ -133,6 +133,8 @@ def _output(output: Any, picture: Picture | None) -> str:
     if picture:
         return picture.markdown()
     data = output.get("data", {})
+    if data.get("text/html", "").startswith('<details class="specdec-words">'):
+        return ""  # a picture's words, which stand below it already
     if "text/html" in data:
         return fenced(f'<div class="output">{data["text/html"]}</div>', "", "{raw} html")
     text = output.get("text") or data.get("text/plain") or "\n".join(output.get("traceback", []))

@@ -10,13 +10,13 @@ import time
 import numpy as np
 import pytest
 
-from specdec_kit import bars
+from specdec_kit import waiting
 from specdec_kit.audit import Interrupted, audit_cache, audit_decoder, audit_sampler
-from specdec_kit.bars import progress_bar
 from specdec_kit.blocks import speculative_round
 from specdec_kit.faults import GALLERY
 from specdec_kit.round_faults import ROUNDS
 from specdec_kit.sampling import speculative_sample
+from specdec_kit.waiting import progress_bar
 
 
 class Terminal(io.StringIO):
@@ -32,7 +32,7 @@ def work(stderr, monkeypatch, seconds):
     """What is said of work that lasts so long, by a clock that is told."""
     told = iter(np.linspace(0, seconds, 11))
     monkeypatch.setattr(sys, "stderr", stderr)
-    monkeypatch.setattr(bars, "monotonic", lambda: next(told))
+    monkeypatch.setattr(waiting, "monotonic", lambda: next(told))
     with progress_bar("work", 10) as gone_on:
         for _ in range(10):
             gone_on()
@@ -50,7 +50,7 @@ def test_a_bar_comes_after_a_while_and_where_somebody_watches(monkeypatch, stder
 
 
 def test_without_a_name_or_without_tqdm_there_is_no_bar(monkeypatch):
-    monkeypatch.setattr(bars, "monotonic", itertools.count(step=9).__next__)
+    monkeypatch.setattr(waiting, "monotonic", itertools.count(step=9).__next__)
     monkeypatch.setattr(sys, "stderr", Terminal())
     with progress_bar("", 2) as gone_on:
         gone_on()
@@ -62,7 +62,7 @@ def test_without_a_name_or_without_tqdm_there_is_no_bar(monkeypatch):
 
 def test_what_is_short_imports_no_tqdm():
     code = (
-        "import sys; from specdec_kit.bars import progress_bar\n"
+        "import sys; from specdec_kit.waiting import progress_bar\n"
         "with progress_bar('work', 1) as gone_on: gone_on()\n"
         "sys.exit('tqdm' in sys.modules)"
     )
