@@ -4,6 +4,7 @@ import hashlib
 import itertools
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -126,6 +127,7 @@ def test_the_front_page_reads_the_lessons_from_their_opening_cells():
     text = front(README, {"00_care": notebook()})
     assert r"| [00 Take care](00_care.md) | Read one \| two. | 5 |" in text
     assert text.startswith("# specdec-kit\n\n**Prove, measure and break") and "make lab" in text
+    assert "](figures/mass_bars.png)" in text and ".github" not in text
 
 
 def test_a_lesson_without_its_time_is_refused():
@@ -271,6 +273,7 @@ def small_site(folder, *cells):
     (folder / "notebooks").mkdir()
     nbformat.write(notebook(*cells), folder / "notebooks" / "00_care.ipynb")
     (folder / "README.md").write_text(README, encoding="utf-8")
+    shutil.copytree(ROOT / ".github", folder / ".github")
     build(folder, folder / "site")
     return parsed((folder / "site" / "00_care.html").read_text(encoding="utf-8"))
 
