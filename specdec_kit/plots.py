@@ -159,9 +159,10 @@ def show(figure: Figure, alt: str | None = None) -> None:
 
 
 def in_words(said: str, numbers: str) -> str:
-    """The words of a figure as HTML, folded: what it shows, then its numbers."""
+    """The words of a figure as HTML, folded: what it shows, then its numbers, each of them once."""
+    shows = said.removesuffix(". ".join(numbers.split("\n")) + ".").strip()
     return (
-        f'<details class="specdec-words"><summary>The figure in words</summary><p>{escape(said)}</p>'
+        f'<details class="specdec-words"><summary>The figure in words</summary><p>{escape(shows)}</p>'
         f'<pre style="white-space: pre-wrap; word-break: normal">{escape(numbers)}</pre></details>'
     )
 
@@ -395,7 +396,8 @@ def _course(y: Sequence[float]) -> str:
     first, last, least, most = (readable(float(v)) for v in (values[0], values[-1], values.min(), values.max()))
     if least == most:
         return f"stays at {first}"
-    if {first, last} == {least, most}:
+    steps = np.diff(values)
+    if (steps >= 0).all() or (steps <= 0).all():
         return f"{'rises' if first == least else 'falls'} from {first} to {last}"
     return f"goes from {first} to {last}, between {least} and {most}"
 

@@ -112,6 +112,11 @@ def test_the_words_of_a_figure_are_folded_and_whole():
     assert [part.text for part in page] == ["The figure in words", "Below 1 & above 0: p < q.", "p <b> 0.5\nq & 0.25"]
 
 
+def test_the_words_of_a_figure_say_each_number_once(figure):
+    shows, numbers = (part.text for part in ElementTree.fromstring(plots.in_words(figure.alt, figure.numbers))[1:])
+    assert figure.alt == f"{shows} {'. '.join(numbers.splitlines())}." and numbers == figure.numbers
+
+
 def test_inputs_are_not_changed():
     p, q, counts = np.array(P4), np.array(Q4), np.array([4, 3, 2, 1])
     for array in (p, q, counts):
@@ -235,7 +240,8 @@ def test_the_words_of_curves():
     [
         ([1, 1, 1], "stays at 1"),
         ([0, 2, 3], "rises from 0 to 3"),
-        ([3, 1, 2, 0], "falls from 3 to 0"),  # on the whole
+        ([3, 2, 2, 0], "falls from 3 to 0"),
+        ([3, 1, 2, 0], "goes from 3 to 0, between 0 and 3"),  # it rises in between
         ([1, 0.2, 2, 1.5], "goes from 1 to 1.5, between 0.2 and 2"),
         ([1, 2, 1], "goes from 1 to 1, between 1 and 2"),
     ],
